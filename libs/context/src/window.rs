@@ -1,0 +1,130 @@
+//! The part of a transcript a model call can see: the newest summary and what was kept behind it.
+
+use crate::error::{BuildError, Result};
+use crate::item::{Count, Item, Origin};
+use crate::receipt::{Action, Segment};
+use colloquy_types::entry::Compaction;
+use colloquy_types::message::{Message, Role, Visibility};
+use colloquy_types::{Entry, EntryBody};
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+/// Items of the window in transcript order, and the entries that are not part of it.
+#[derive(Debug)]
+pub struct Window<'a> {
+    pub items: Vec<Item<'a>>,
+    /// Entries left out, with the reason: summarised, or never in a model's context.
+    pub left_out: Vec<Segment>,
+}
+
+/// The newest compaction among entries in transcript order, for callers without a stored pointer.
+#[must_use]
+pub fn newest_compaction(entries: &[Entry]) -> Option<&Entry> {
+    entries.iter().rev().find(|entry| matches!(entry.body, EntryBody::Compaction(_)))
+}
+
+/// The summary as the model reads it.
+#[must_use]
+pub fn summary_message(summary: &str) -> Message {
+    Message::user(format!("[Summary of the conversation so far]\n{summary}"))
+}
+
+/// What was left behind on another branch, as the model reads it.
+#[must_use]
+pub fn branch_summary_message(summary: &str) -> Message {
+    Message::user(format!("[Summary of an abandoned branch of this conversation]\n{summary}"))
+}
+
+/// Selects the window from entries in ascending order. `compaction` is the entry that the branch's pointer
+/// names; entries before its first kept one are summarised by it.
+///
+/// An interrupted entry shows no staged answer: the model would take a half-done answer for its own. What a
+/// person wrote while that turn ran is shown, unless the window has the same message elsewhere.
+///
+/// # Errors
+/// [`BuildError::Input`] when `compaction` is another kind of entry.
+pub fn window<'a>(
+    entries: &'a [Entry],
+    compaction: Option<&'a Entry>,
+    count: Count<'_>,
+) -> Result<Window<'a>> {
+    let summary = compaction.map(compaction_of).transpose()?;
+    let start = summary.map_or(0, |summary| entries.partition_point(|entry| entry.seq < summary.first_kept));
+    let (summarized, live) = entries.split_at(start);
+    let mut window = Window { items: Vec::with_capacity(live.len() + 1), left_out: Vec::new() };
+    for entry in summarized {
+        Segment::append(&mut window.left_out, entry.seq, Action::Summarized, entry.tokens, "compaction");
+    }
+    if let Some(summary) = summary {
+        let message = summary_message(&summary.summary);
+        let tokens = count(&message);
+        window.items.push(Item::new(Origin::Summary, Cow::Owned(message), tokens));
+    }
+    let mut shown = None;
+    for entry in live {
+        let before = window.items.len();
+        match &entry.body {
+            EntryBody::Message(message) | EntryBody::CustomMessage { message, .. } if is_visible(message) => {
+                window.push(entry, Cow::Borrowed(message), entry.tokens);
+            }
+            EntryBody::BranchSummary { summary } => {
+                window.push(entry, Cow::Owned(branch_summary_message(summary)), entry.tokens);
+            }
+            EntryBody::Interrupted { staged, .. } => {
+                for message in staged.iter().filter(|message| message.role == Role::User && is_visible(message)) {
+                    if shown.get_or_insert_with(|| Shown::of(live)).adds(message) {
+                        window.push(entry, Cow::Borrowed(message), count(message));
+                    }
+                }
+            }
+            _ => {}
+        }
+        if window.items.len() == before {
+            Segment::append(&mut window.left_out, entry.seq, Action::Skipped, 0, entry.body.kind());
+        }
+    }
+    Ok(window)
+}
+
+impl<'a> Window<'a> {
+    fn push(&mut self, entry: &'a Entry, message: Cow<'a, Message>, tokens: u32) {
+        let origin = Origin::Entry { seq: entry.seq, id: entry.id };
+        self.items.push(Item { turn: entry.turn, ..Item::new(origin, message, tokens) });
+    }
+}
+
+/// The compaction in an entry's body.
+///
+/// # Errors
+/// [`BuildError::Input`] when the entry is of another kind.
+pub fn compaction_of(entry: &Entry) -> Result<&Compaction> {
+    match &entry.body {
+        EntryBody::Compaction(compaction) => Ok(compaction),
+        _ => Err(BuildError::Input { field: "compaction", message: "the entry is not a compaction" }),
+    }
+}
+
+fn is_visible(message: &Message) -> bool {
+    message.visibility != Visibility::People
+}
+
+/// The messages a window shows already, by the channel's id where there is one.
+struct Shown<'a> {
+    messages: HashSet<&'a Message>,
+    sources: HashSet<&'a colloquy_types::Source>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(entries: &'a [Entry]) -> Self {
+        let messages: HashSet<&Message> = entries.iter().filter_map(|entry| entry.body.message()).collect();
+        let sources = messages.iter().filter_map(|message| message.source.as_ref()).collect();
+        Self { messages, sources }
+    }
+
+    fn adds(&mut self, message: &'a Message) -> bool {
+        match &message.source {
+            Some(source) => self.sources.insert(source),
+            None => self.messages.insert(message),
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Session keys (being written).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SessionKey;

@@ -1,0 +1,3 @@
+//! Policies.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy;
