@@ -19,7 +19,7 @@ pub use clock::{Clock, ManualClock, SystemClock, UnixMillis};
 pub use entry::{Entry, EntryBody, NewEntry};
 pub use error::{Error, Reason, Result};
 pub use ids::*;
-pub use key::SessionKey;
+pub use key::{ChatKind, SessionKey};
 pub use message::{Author, Message, Part, Provenance, Role, Route, Source};
 pub use policy::Policy;
 pub use scope::{Principal, Role as CallerRole};
