@@ -58,6 +58,11 @@ pub fn from_status(status: Status) -> Error {
     error
 }
 
+/// The answer of a method that the contract has and the server does not serve yet.
+pub fn unimplemented(method: &str) -> Status {
+    to_status(Error::new(Reason::Unimplemented, format!("{method} is not served by this version")))
+}
+
 fn code_of(reason: Reason) -> Code {
     match reason {
         Reason::InvalidField | Reason::TooLarge => Code::InvalidArgument,
