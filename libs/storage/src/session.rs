@@ -1,6 +1,6 @@
 //! Sessions: one row per key.
 
-use crate::{Page, PageRequest};
+use crate::{Page, PageRequest, PolicyId};
 use async_trait::async_trait;
 use colloquy_types::queue::ResetReason;
 use colloquy_types::{
@@ -40,6 +40,8 @@ pub struct Session {
     pub window_tokens: i64,
     pub waiting: i64,
     pub running: i64,
+    /// Effective policy of the last accepted message.
+    pub policy: Option<PolicyId>,
     /// Why the last compaction failed, until one succeeds.
     pub compaction_error: Option<String>,
     /// Model and provider of the last reported call; empty before.

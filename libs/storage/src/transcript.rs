@@ -64,6 +64,9 @@ pub trait Transcripts: Send + Sync {
         up_to: Option<Seq>,
     ) -> Result<Window>;
 
+    /// The session that the transcript is or was of; old transcripts stay readable after a reset.
+    async fn session_of(&self, tenant: TenantId, transcript: TranscriptId) -> Result<Option<SessionId>>;
+
     /// At most `limit` entries (≤ 500) and at most 2 MiB of bodies, whichever is first, but at least one.
     async fn list_entries(
         &self,
