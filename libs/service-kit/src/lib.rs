@@ -8,6 +8,7 @@
 //! A service is a library that returns [`Parts`]; several services' parts can share one process and one port.
 
 pub mod auth;
+pub mod cache;
 pub mod client;
 pub mod config;
 pub mod health;

@@ -1,0 +1,123 @@
+//! `Submit`: a message from a client with a credential instead of a webhook's signature.
+
+use crate::service::Ingress;
+use colloquy_proto::convert::required;
+use colloquy_proto::v1::{self, submit_request::Target};
+use colloquy_types::key::Place;
+use colloquy_types::message::Route;
+use colloquy_types::{CallerRole, Error, Principal, Result, SessionKey, TenantId};
+
+/// Longest idempotency key, in bytes.
+const MAX_KEY_BYTES: usize = 512;
+
+pub async fn submit(
+    ingress: &Ingress,
+    principal: &Principal,
+    tenant: TenantId,
+    request: v1::SubmitRequest,
+) -> Result<v1::AcceptResult> {
+    if request.idempotency_key.is_empty() || request.idempotency_key.len() > MAX_KEY_BYTES {
+        return Err(Error::invalid("idempotency_key", format!("must have 1 to {MAX_KEY_BYTES} bytes")));
+    }
+    let mut routed = match required("target", request.target)? {
+        Target::Route(target) => by_route(ingress, principal, tenant, target).await?,
+        Target::SessionKey(key) => by_key(ingress, principal, tenant, &key).await?,
+    };
+    routed.sender = request.sender;
+    let is_person = !principal.has(CallerRole::Admin) && principal.has(CallerRole::User);
+    if is_person {
+        routed.sender = Some(v1::Author { id: principal.subject.clone(), name: String::new() });
+    }
+    routed.authorised |= is_person || principal.has(CallerRole::Admin);
+    routed.message = Some(required("message", request.message)?);
+    // Scoped to the caller: two clients cannot collide, a client cannot probe another's keys.
+    routed.dedupe_key = format!("submit:{}:{}", principal.subject, request.idempotency_key);
+    routed.kind = request.kind;
+    routed.mode = request.mode;
+    routed.lane = request.lane;
+    routed.debounce = request.debounce;
+    routed.strict_duplicates = true;
+    ingress.route(tenant, routed).await
+}
+
+async fn by_route(
+    ingress: &Ingress,
+    principal: &Principal,
+    tenant: TenantId,
+    target: v1::SubmitTarget,
+) -> Result<v1::RouteMessageRequest> {
+    let unknown = || Error::not_found("account", &target.account);
+    let account = ingress.accounts.find(&target.account).await?;
+    let bound = principal.account.as_ref().is_some_and(|own| *own != account.id);
+    if account.tenant != tenant || bound {
+        return Err(unknown());
+    }
+    let may_route = principal.has(CallerRole::Admin) || principal.has(CallerRole::Channel);
+    if !may_route && !(account.channel.as_str() == "ws" && target.chat == principal.subject) {
+        return Err(unknown());
+    }
+    if target.chat.trim().is_empty() {
+        return Err(Error::invalid("route.chat", "is blank"));
+    }
+    let thread = [&target.topic, &target.thread].into_iter().find(|text| !text.is_empty()).cloned();
+    let route = Route {
+        channel: account.channel.clone(),
+        account: account.id.clone(),
+        chat: target.chat.clone(),
+        thread,
+    };
+    Ok(v1::RouteMessageRequest {
+        agent: account.agent.to_string(),
+        channel: account.channel.to_string(),
+        account: account.id.to_string(),
+        authorised: target.chat_kind == "direct",
+        chat_kind: target.chat_kind,
+        chat: target.chat,
+        thread: target.thread,
+        topic: target.topic,
+        route: Some(route.into()),
+        ..Default::default()
+    })
+}
+
+async fn by_key(
+    ingress: &Ingress,
+    principal: &Principal,
+    tenant: TenantId,
+    text: &str,
+) -> Result<v1::RouteMessageRequest> {
+    let key = SessionKey::parse(text).map_err(|error| error.within("session_key"))?;
+    if !may_name(ingress, principal, tenant, &key).await? {
+        return Err(Error::not_found("session", text));
+    }
+    Ok(v1::RouteMessageRequest {
+        agent: key.agent().to_string(),
+        session_key: key.canonical(),
+        ..Default::default()
+    })
+}
+
+/// An admin names any key, a person their own, a channel those of its own account's chats.
+async fn may_name(ingress: &Ingress, principal: &Principal, tenant: TenantId, key: &SessionKey) -> Result<bool> {
+    if principal.has(CallerRole::Admin) {
+        return Ok(true);
+    }
+    if principal.has(CallerRole::User) {
+        let own = &principal.subject;
+        return Ok(match key.place() {
+            Place::Chat { channel, chat, .. } => channel == "ws" && chat == own,
+            Place::App { user, .. } => user == own,
+            Place::Api(subject) => subject == own,
+            _ => false,
+        });
+    }
+    let Some(own) = &principal.account else { return Ok(false) };
+    let account = ingress.accounts.find(own.as_str()).await?;
+    let same_chat = |place: &Place| match place {
+        Place::Chat { channel, account: named, .. } => {
+            channel == account.channel.as_str() && named.as_deref().is_none_or(|named| named == own.as_str())
+        }
+        _ => false,
+    };
+    Ok(account.tenant == tenant && account.agent == *key.agent() && same_chat(key.place()))
+}
