@@ -1,9 +1,8 @@
 //! Entries.
 
-use super::{id, millis, optional_id, required, timestamp};
+use super::{id, list, millis, optional_id, required, timestamp, under};
 use crate::v1;
 use colloquy_types::entry::Compaction;
-use colloquy_types::message::Message;
 use colloquy_types::{Entry, EntryBody, Error, Result, Seq};
 
 impl From<Compaction> for v1::Compaction {
@@ -41,20 +40,27 @@ impl From<EntryBody> for v1::EntryBody {
         use v1::entry_body::Body;
         let body = match body {
             EntryBody::Message(message) => Body::Message(message.into()),
-            EntryBody::CustomMessage { kind, message } => {
-                Body::CustomMessage(v1::CustomMessage { kind, message: Some(message.into()) })
-            }
+            EntryBody::CustomMessage { kind, message } => Body::CustomMessage(v1::CustomMessage {
+                kind,
+                message: Some(message.into()),
+            }),
             EntryBody::Custom { kind, json } => Body::Custom(v1::Custom { kind, json }),
             EntryBody::Compaction(compaction) => Body::Compaction(compaction.into()),
             EntryBody::BranchSummary { summary } => Body::BranchSummary(v1::BranchSummary { summary }),
             EntryBody::Reset { reason } => Body::Reset(v1::Reset { reason }),
-            EntryBody::Interrupted { reason, attempt, staged } => Body::Interrupted(v1::Interrupted {
+            EntryBody::Interrupted {
+                reason,
+                attempt,
+                staged,
+            } => Body::Interrupted(v1::Interrupted {
                 reason,
                 attempt,
                 staged: staged.into_iter().map(Into::into).collect(),
             }),
             EntryBody::Label { label } => Body::Label(v1::Label { label }),
-            EntryBody::ModelChange { provider, model } => Body::ModelChange(v1::ModelChange { provider, model }),
+            EntryBody::ModelChange { provider, model } => {
+                Body::ModelChange(v1::ModelChange { provider, model })
+            }
         };
         Self { body: Some(body) }
     }
@@ -65,24 +71,35 @@ impl TryFrom<v1::EntryBody> for EntryBody {
 
     fn try_from(body: v1::EntryBody) -> Result<Self> {
         use v1::entry_body::Body;
-        let message = |message: v1::Message| Message::try_from(message).map_err(|error| error.within("message"));
         Ok(match required("body", body.body)? {
-            Body::Message(wire) => Self::Message(message(wire)?),
+            Body::Message(message) => Self::Message(message.try_into().map_err(under("message"))?),
             Body::CustomMessage(custom) => Self::CustomMessage {
                 kind: custom.kind,
-                message: message(required("custom_message.message", custom.message)?)?,
+                message: required("custom_message.message", custom.message)?
+                    .try_into()
+                    .map_err(under("custom_message.message"))?,
             },
-            Body::Custom(custom) => Self::Custom { kind: custom.kind, json: custom.json },
-            Body::Compaction(compaction) => Self::Compaction(compaction.try_into()?),
-            Body::BranchSummary(branch) => Self::BranchSummary { summary: branch.summary },
+            Body::Custom(custom) => Self::Custom {
+                kind: custom.kind,
+                json: custom.json,
+            },
+            Body::Compaction(compaction) => {
+                Self::Compaction(compaction.try_into().map_err(under("compaction"))?)
+            }
+            Body::BranchSummary(branch) => Self::BranchSummary {
+                summary: branch.summary,
+            },
             Body::Reset(reset) => Self::Reset { reason: reset.reason },
             Body::Interrupted(interrupted) => Self::Interrupted {
                 reason: interrupted.reason,
                 attempt: interrupted.attempt,
-                staged: interrupted.staged.into_iter().map(message).collect::<Result<_>>()?,
+                staged: list("staged", interrupted.staged).map_err(under("interrupted"))?,
             },
             Body::Label(label) => Self::Label { label: label.label },
-            Body::ModelChange(change) => Self::ModelChange { provider: change.provider, model: change.model },
+            Body::ModelChange(change) => Self::ModelChange {
+                provider: change.provider,
+                model: change.model,
+            },
         })
     }
 }
@@ -108,7 +125,7 @@ impl TryFrom<v1::Entry> for Entry {
         Ok(Self {
             id: id("entry_id", &entry.entry_id)?,
             seq: Seq(entry.seq),
-            body: required("body", entry.body)?.try_into()?,
+            body: required("body", entry.body)?.try_into().map_err(under("body"))?,
             turn: optional_id(&entry.turn_id)?,
             tokens: entry.tokens,
             tokenizer: entry.tokenizer,

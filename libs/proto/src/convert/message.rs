@@ -1,31 +1,41 @@
 //! Messages and their parts.
 
-use super::{millis, non_empty, required, timestamp};
+use super::{list, millis, non_empty, required, timestamp, under};
 use crate::v1;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use colloquy_types::message::{
-    Author, Completion, Media, MediaData, MediaKind, Message, Part, Provenance, RawBlock, Role, Route, Source, Thinking,
-    ToolCall, ToolResult, Visibility,
+    Author, Completion, Media, MediaData, MediaKind, Message, Part, Provenance, RawBlock, Role, Route,
+    Source, Thinking, ToolCall, ToolResult, Visibility,
 };
 use colloquy_types::{AccountId, ChannelName, Error, Result, UnixMillis};
 
 impl From<Author> for v1::Author {
     fn from(author: Author) -> Self {
-        Self { id: author.id, name: author.name }
+        Self {
+            id: author.id,
+            name: author.name,
+        }
     }
 }
 
 impl From<v1::Author> for Author {
     fn from(author: v1::Author) -> Self {
-        Self { id: author.id, name: author.name }
+        Self {
+            id: author.id,
+            name: author.name,
+        }
     }
 }
 
 impl From<Source> for v1::Source {
     fn from(source: Source) -> Self {
         let (channel, account) = (source.channel.into_string(), source.account.into_string());
-        Self { channel, account, message_id: source.message_id }
+        Self {
+            channel,
+            account,
+            message_id: source.message_id,
+        }
     }
 }
 
@@ -33,8 +43,15 @@ impl TryFrom<v1::Source> for Source {
     type Error = Error;
 
     fn try_from(source: v1::Source) -> Result<Self> {
-        let (channel, account) = (ChannelName::parse(&source.channel)?, AccountId::parse(&source.account)?);
-        Ok(Self { channel, account, message_id: source.message_id })
+        let (channel, account) = (
+            ChannelName::parse(&source.channel)?,
+            AccountId::parse(&source.account)?,
+        );
+        Ok(Self {
+            channel,
+            account,
+            message_id: source.message_id,
+        })
     }
 }
 
@@ -53,8 +70,16 @@ impl TryFrom<v1::Route> for Route {
     type Error = Error;
 
     fn try_from(route: v1::Route) -> Result<Self> {
-        let (channel, account) = (ChannelName::parse(&route.channel)?, AccountId::parse(&route.account)?);
-        Ok(Self { channel, account, chat: route.chat, thread: non_empty(route.thread) })
+        let (channel, account) = (
+            ChannelName::parse(&route.channel)?,
+            AccountId::parse(&route.account)?,
+        );
+        Ok(Self {
+            channel,
+            account,
+            chat: route.chat,
+            thread: non_empty(route.thread),
+        })
     }
 }
 
@@ -64,9 +89,11 @@ impl From<Part> for v1::Part {
         let part = match part {
             Part::Text { text } => Wire::Text(text),
             Part::Media(media) => Wire::Media(media.into()),
-            Part::ToolCall(call) => {
-                Wire::ToolCall(v1::ToolCall { id: call.id, name: call.name, arguments: call.arguments })
-            }
+            Part::ToolCall(call) => Wire::ToolCall(v1::ToolCall {
+                id: call.id,
+                name: call.name,
+                arguments: call.arguments,
+            }),
             Part::ToolResult(result) => Wire::ToolResult(v1::ToolResult {
                 call_id: result.call_id,
                 name: result.name,
@@ -92,13 +119,15 @@ impl TryFrom<v1::Part> for Part {
         Ok(match required("part", part.part)? {
             Wire::Text(text) => Self::Text { text },
             Wire::Media(media) => Self::Media(media.try_into()?),
-            Wire::ToolCall(call) => {
-                Self::ToolCall(ToolCall { id: call.id, name: call.name, arguments: call.arguments })
-            }
+            Wire::ToolCall(call) => Self::ToolCall(ToolCall {
+                id: call.id,
+                name: call.name,
+                arguments: call.arguments,
+            }),
             Wire::ToolResult(result) => Self::ToolResult(ToolResult {
                 call_id: result.call_id,
                 name: result.name,
-                parts: parts(result.parts)?,
+                parts: result_parts(result.parts).map_err(under("tool_result"))?,
                 is_error: result.is_error,
             }),
             Wire::Thinking(thinking) => Self::Thinking(Thinking {
@@ -116,10 +145,20 @@ impl TryFrom<v1::Part> for Part {
 /// # Errors
 /// `INVALID_FIELD` under `parts[i]`.
 pub fn parts(parts: Vec<v1::Part>) -> Result<Vec<Part>> {
-    let convert = |(index, part): (usize, v1::Part)| {
-        Part::try_from(part).map_err(|error: Error| error.within(&format!("parts[{index}]")))
-    };
-    parts.into_iter().enumerate().map(convert).collect()
+    list("parts", parts)
+}
+
+/// What a tool answered: text and media, so a result never holds another one.
+fn result_parts(wire: Vec<v1::Part>) -> Result<Vec<Part>> {
+    use v1::part::Part as Wire;
+    let plain = |part: &v1::Part| matches!(part.part, None | Some(Wire::Text(_) | Wire::Media(_)));
+    if let Some(index) = wire.iter().position(|part| !plain(part)) {
+        return Err(Error::invalid(
+            format!("parts[{index}]"),
+            "a tool result holds text and media",
+        ));
+    }
+    parts(wire)
 }
 
 impl From<Media> for v1::Media {
@@ -133,9 +172,16 @@ impl From<Media> for v1::Media {
         let data = match media.data {
             MediaData::Reference(reference) => Data::Reference(reference),
             // Stored base64 was made by us; if it ever were not, its text is still not lost.
-            MediaData::Inline(text) => Data::Inline(STANDARD.decode(&text).unwrap_or_else(|_| text.into_bytes())),
+            MediaData::Inline(text) => {
+                Data::Inline(STANDARD.decode(&text).unwrap_or_else(|_| text.into_bytes()))
+            }
         };
-        Self { kind: kind.into(), mime: media.mime, name: media.name, data: Some(data) }
+        Self {
+            kind: kind.into(),
+            mime: media.mime,
+            name: media.name,
+            data: Some(data),
+        }
     }
 }
 
@@ -154,7 +200,12 @@ impl TryFrom<v1::Media> for Media {
             Data::Reference(reference) => MediaData::Reference(reference),
             Data::Inline(bytes) => MediaData::Inline(STANDARD.encode(bytes)),
         };
-        Ok(Self { kind, mime: media.mime, name: media.name, data })
+        Ok(Self {
+            kind,
+            mime: media.mime,
+            name: media.name,
+            data,
+        })
     }
 }
 
@@ -196,7 +247,10 @@ impl From<Message> for v1::Message {
             at: (message.at != UnixMillis::default()).then(|| timestamp(message.at)),
             visibility: visibility.into(),
             completion: completion.into(),
-            raw: message.raw.map(|raw| v1::RawBlock { provider: raw.provider, json: raw.json }),
+            raw: message.raw.map(|raw| v1::RawBlock {
+                provider: raw.provider,
+                json: raw.json,
+            }),
         }
     }
 }
@@ -232,9 +286,16 @@ impl TryFrom<v1::Message> for Message {
         };
         converted.parts = parts(message.parts)?;
         converted.author = message.author.map(Into::into).unwrap_or_default();
-        converted.source = message.source.map(Source::try_from).transpose().map_err(|error| error.within("source"))?;
+        converted.source = message
+            .source
+            .map(Source::try_from)
+            .transpose()
+            .map_err(under("source"))?;
         converted.at = message.at.as_ref().map(millis).unwrap_or_default();
-        converted.raw = message.raw.map(|raw| RawBlock { provider: raw.provider, json: raw.json });
+        converted.raw = message.raw.map(|raw| RawBlock {
+            provider: raw.provider,
+            json: raw.json,
+        });
         Ok(converted)
     }
 }

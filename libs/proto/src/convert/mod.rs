@@ -5,29 +5,41 @@ pub mod message;
 mod session;
 
 use crate::v1;
-use colloquy_types::{CallerRole, Error, Result, UnixMillis};
+use colloquy_types::{CallerRole, Error, Reason, Result, UnixMillis};
 use std::str::FromStr;
 
 /// An instant on the wire.
 pub fn timestamp(at: UnixMillis) -> prost_types::Timestamp {
     let nanos = i32::try_from(at.0.rem_euclid(1_000) * 1_000_000).unwrap_or(0);
-    prost_types::Timestamp { seconds: at.0.div_euclid(1_000), nanos }
+    prost_types::Timestamp {
+        seconds: at.0.div_euclid(1_000),
+        nanos,
+    }
 }
 
 /// An instant of the wire; finer than a millisecond is cut off.
 pub fn millis(at: &prost_types::Timestamp) -> UnixMillis {
-    UnixMillis(at.seconds.saturating_mul(1_000).saturating_add(i64::from(at.nanos) / 1_000_000))
+    UnixMillis(
+        at.seconds
+            .saturating_mul(1_000)
+            .saturating_add(i64::from(at.nanos) / 1_000_000),
+    )
 }
 
 /// A span on the wire.
 pub fn duration(millis: i64) -> prost_types::Duration {
     let nanos = i32::try_from(millis % 1_000 * 1_000_000).unwrap_or(0);
-    prost_types::Duration { seconds: millis / 1_000, nanos }
+    prost_types::Duration {
+        seconds: millis / 1_000,
+        nanos,
+    }
 }
 
 /// A span of the wire in milliseconds.
 pub fn duration_ms(span: &prost_types::Duration) -> i64 {
-    span.seconds.saturating_mul(1_000).saturating_add(i64::from(span.nanos) / 1_000_000)
+    span.seconds
+        .saturating_mul(1_000)
+        .saturating_add(i64::from(span.nanos) / 1_000_000)
 }
 
 /// An id of the wire. A malformed id answers like an unknown one.
@@ -46,7 +58,11 @@ pub fn id<T: FromStr<Err = Error>>(field: &str, text: &str) -> Result<T> {
 /// # Errors
 /// `NOT_FOUND` for a malformed id.
 pub fn optional_id<T: FromStr<Err = Error>>(text: &str) -> Result<Option<T>> {
-    if text.is_empty() { Ok(None) } else { text.parse().map(Some) }
+    if text.is_empty() {
+        Ok(None)
+    } else {
+        text.parse().map(Some)
+    }
 }
 
 /// A message field that must be there.
@@ -55,6 +71,23 @@ pub fn optional_id<T: FromStr<Err = Error>>(text: &str) -> Result<Option<T>> {
 /// `INVALID_FIELD` naming it.
 pub fn required<T>(field: &str, value: Option<T>) -> Result<T> {
     value.ok_or_else(|| Error::invalid(field, "is required"))
+}
+
+/// Puts `path.` in front of the field that an error names; a `NOT_FOUND` names a kind of resource and keeps it.
+pub fn under(path: impl std::fmt::Display) -> impl FnOnce(Error) -> Error {
+    move |error| match error.reason {
+        Reason::NotFound => error,
+        _ => error.within(&path.to_string()),
+    }
+}
+
+/// Converts a list, an error naming `field[index]`.
+///
+/// # Errors
+/// Those of the items.
+pub fn list<W, T: TryFrom<W, Error = Error>>(field: &str, wire: Vec<W>) -> Result<Vec<T>> {
+    let item = |(index, item)| T::try_from(item).map_err(under(format_args!("{field}[{index}]")));
+    wire.into_iter().enumerate().map(item).collect()
 }
 
 /// `None` for the empty string, which stands for an absent one on the wire.

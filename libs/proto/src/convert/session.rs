@@ -58,6 +58,19 @@ impl v1::QueueMode {
     }
 }
 
+impl From<QueueMode> for v1::QueueMode {
+    fn from(mode: QueueMode) -> Self {
+        match mode {
+            QueueMode::Queue => Self::Queue,
+            QueueMode::Followup => Self::Followup,
+            QueueMode::Collect => Self::Collect,
+            QueueMode::Steer => Self::Steer,
+            QueueMode::Interrupt => Self::Interrupt,
+            QueueMode::Reject => Self::Reject,
+        }
+    }
+}
+
 impl From<v1::Lane> for Lane {
     fn from(lane: v1::Lane) -> Self {
         match lane {
@@ -91,6 +104,15 @@ impl From<v1::MessageKind> for MessageKind {
     }
 }
 
+impl From<MessageKind> for v1::MessageKind {
+    fn from(kind: MessageKind) -> Self {
+        match kind {
+            MessageKind::User => Self::User,
+            MessageKind::SystemEvent => Self::SystemEvent,
+        }
+    }
+}
+
 impl From<Placement> for v1::Placement {
     fn from(placement: Placement) -> Self {
         match placement {
@@ -100,6 +122,20 @@ impl From<Placement> for v1::Placement {
             Placement::Interrupted => Self::Interrupted,
             Placement::Command => Self::Command,
         }
+    }
+}
+
+impl v1::Placement {
+    /// `None` for a duplicate (its first answer said where it went) and when not set.
+    pub fn known(self) -> Option<Placement> {
+        Some(match self {
+            Self::Unspecified | Self::Duplicate => return None,
+            Self::Queued => Placement::Queued,
+            Self::Merged => Placement::Merged,
+            Self::Steered => Placement::Steered,
+            Self::Interrupted => Placement::Interrupted,
+            Self::Command => Placement::Command,
+        })
     }
 }
 
@@ -113,5 +149,20 @@ impl From<TurnState> for v1::TurnState {
             TurnState::Cancelled => Self::Cancelled,
             TurnState::Failed => Self::Failed,
         }
+    }
+}
+
+impl v1::TurnState {
+    /// `None` when not set.
+    pub fn known(self) -> Option<TurnState> {
+        Some(match self {
+            Self::Unspecified => return None,
+            Self::Waiting => TurnState::Waiting,
+            Self::Running => TurnState::Running,
+            Self::Stopping => TurnState::Stopping,
+            Self::Committed => TurnState::Committed,
+            Self::Cancelled => TurnState::Cancelled,
+            Self::Failed => TurnState::Failed,
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! A whole server on free ports, called over the network and in process.
 
+#![allow(clippy::unwrap_used)] // a test may panic
+
 use async_trait::async_trait;
 use colloquy_service_kit::run::{Boot, Context, connect_within, start};
 use colloquy_service_kit::{Auth, Check, Contract, Credentials, MethodRoles, Parts, Running, ServerConfig, Shutdown, Task};

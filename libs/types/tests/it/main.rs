@@ -1,5 +1,7 @@
 //! Session keys against the acceptance cases, and their algebra.
 
+#![allow(clippy::unwrap_used)] // a test may panic
+
 use colloquy_types::key::{ChatKind, DmScope, KeyRoute, Place};
 use colloquy_types::{AgentId, SessionKey};
 use proptest::prelude::*;
