@@ -25,7 +25,9 @@ impl Breakdown {
     /// What a compaction can shrink: summary, entries and what is staged.
     #[must_use]
     pub fn history(&self) -> u32 {
-        self.summary.saturating_add(self.entries).saturating_add(self.staged)
+        self.summary
+            .saturating_add(self.entries)
+            .saturating_add(self.staged)
     }
 
     /// What no compaction can shrink, without the overhead.
@@ -36,7 +38,9 @@ impl Breakdown {
 
     #[must_use]
     pub fn total(&self) -> u32 {
-        self.overhead.saturating_add(self.history()).saturating_add(self.fixed())
+        self.overhead
+            .saturating_add(self.history())
+            .saturating_add(self.fixed())
     }
 }
 
@@ -89,7 +93,11 @@ pub fn decide(budget: &Budget, options: &CompactionOptions) -> (Decision, Option
     };
     let reason = trigger(&stats, options);
     let decision = if total > limit {
-        if fixed + u64::from(SUMMARY_TOKENS) > limit { Decision::OverBudget } else { Decision::CompactNow }
+        if fixed + u64::from(SUMMARY_TOKENS) > limit {
+            Decision::OverBudget
+        } else {
+            Decision::CompactNow
+        }
     } else if reason.is_some() {
         Decision::CompactSoon
     } else {

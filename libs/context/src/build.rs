@@ -1,4 +1,4 @@
-//! One build: window → limit → prune → repair → recall → project → validate.
+//! One build: window → history mode → limit → prune → repair → recall → project → validate.
 
 use crate::budget::{Breakdown, Budget, Decision, decide, default_reserve};
 use crate::compaction::trigger::{CompactionOptions, TriggerReason};
@@ -8,19 +8,21 @@ use crate::limit::limit;
 use crate::project::{Format, Projected, project};
 use crate::prune::{Moves, PruneInput, PruneOptions, Pruned, Watermarks, prune};
 use crate::receipt::{Action, PROJECTION_VERSION, Receipt, Segment, sha256};
-use crate::repair::repair;
+use crate::repair::{RepairAction, repair};
 use crate::tokens::{Tokenizer, count_message};
 use crate::validate::validate;
 use crate::window::window;
-use crate::{recall, receipt};
+use crate::{history_mode, recall, receipt};
 use colloquy_types::message::Message;
-use colloquy_types::{Entry, EntryId, Seq};
+use colloquy_types::policy::HistoryMode;
+use colloquy_types::{Entry, EntryId, Policy, Seq, TurnId};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// What the policy says about building.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BuildOptions {
+    pub history_mode: HistoryMode,
     /// User turns of the history that are kept; 0 = all.
     pub limit_turns: u32,
     pub prune: PruneOptions,
@@ -31,12 +33,38 @@ pub struct BuildOptions {
 impl BuildOptions {
     #[must_use]
     pub fn goclaw() -> Self {
-        Self { limit_turns: 0, prune: PruneOptions::goclaw(), compaction: CompactionOptions::goclaw() }
+        Self {
+            history_mode: HistoryMode::Full,
+            limit_turns: 0,
+            prune: PruneOptions::goclaw(),
+            compaction: CompactionOptions::goclaw(),
+        }
     }
 
     #[must_use]
     pub fn openclaw() -> Self {
-        Self { limit_turns: 0, prune: PruneOptions::openclaw(), compaction: CompactionOptions::openclaw() }
+        Self {
+            prune: PruneOptions::openclaw(),
+            compaction: CompactionOptions::openclaw(),
+            ..Self::goclaw()
+        }
+    }
+}
+
+impl Default for BuildOptions {
+    fn default() -> Self {
+        Self::goclaw()
+    }
+}
+
+impl From<&Policy> for BuildOptions {
+    fn from(policy: &Policy) -> Self {
+        Self {
+            history_mode: policy.context.history_mode,
+            limit_turns: policy.context.limit_turns,
+            prune: PruneOptions::from(&policy.context.prune),
+            compaction: CompactionOptions::from(policy),
+        }
     }
 }
 
@@ -48,6 +76,8 @@ pub struct BuildInput<'a> {
     pub entries: &'a [Entry],
     /// The compaction that the branch's pointer names.
     pub compaction: Option<&'a Entry>,
+    /// The running turn: its stored entries count as running. None where no turn runs.
+    pub turn: Option<TurnId>,
     /// User messages of the running turn, and what it has staged so far.
     pub pending: &'a [Message],
     pub staged: &'a [Message],
@@ -82,6 +112,7 @@ impl<'a> BuildInput<'a> {
         Self {
             entries,
             compaction: None,
+            turn: None,
             pending: &[],
             staged: &[],
             recalled: "",
@@ -130,7 +161,11 @@ pub struct Built<'a> {
 pub fn build<'a>(input: &BuildInput<'a>) -> Result<Built<'a>> {
     let count = |message: &Message| count_message(message, input.tokenizer);
     let mut seen = window(input.entries, input.compaction, &count)?;
-    seen.left_out.extend(limit(&mut seen.items, input.options.limit_turns));
+    let mode = input.options.history_mode;
+    seen.left_out
+        .extend(history_mode::apply(&mut seen.items, mode, input.turn, &count));
+    seen.left_out
+        .extend(limit(&mut seen.items, input.options.limit_turns));
     let mut items = seen.items;
     append_turn(&mut items, input, &count);
     let pruned = prune(&mut items, &input.options.prune, &prune_input(input), &count);
@@ -142,65 +177,85 @@ pub fn build<'a>(input: &BuildInput<'a>) -> Result<Built<'a>> {
     recall::place(&mut items, input.recalled, &count);
     let projected = project(input.format, &items)?;
     check(input.format, &projected, &items)?;
-    let tokens = breakdown(&items, input.overhead);
-    let reserve = input.reserve.unwrap_or_else(|| default_reserve(input.window));
-    let (decision, trigger) = decide(
-        &Budget {
-            window: input.window,
-            reserve,
-            tokens,
-            messages: history_messages(&items),
-            calibration_percent: input.calibration_percent,
-        },
-        &input.options.compaction,
-    );
-    let receipt = Receipt {
-        projection_version: PROJECTION_VERSION,
-        policy_version: input.policy_version.to_owned(),
-        format: input.format,
-        model: input.model.to_owned(),
-        window: input.window,
-        reserve,
-        head: input.entries.last().map(|entry| entry.seq),
-        compaction: input.compaction.map(|entry| entry.seq),
-        watermarks: pruned.watermarks,
-        segments: segments(seen.left_out, &before, &items),
-        repairs,
-        recalled: input.recalled.to_owned(),
-        pending: size(input.pending),
-        staged: size(input.staged),
-        tokens,
-        decision,
-        sha256: sha256(&projected.bytes),
-    };
-    Ok(finish(input, projected, items, pruned, trigger, receipt))
+    let segments = segments(seen.left_out, &before, &items);
+    Ok(finish(input, projected, items, pruned, repairs, segments))
 }
 
+/// Decides on the finished view and writes its receipt.
 fn finish<'a>(
     input: &BuildInput<'a>,
     projected: Projected,
     items: Vec<Item<'a>>,
     pruned: Pruned,
-    trigger: Option<TriggerReason>,
-    receipt: Receipt,
+    repairs: Vec<RepairAction>,
+    segments: Vec<Segment>,
 ) -> Built<'a> {
-    let stored = if input.moves == Moves::Running { pruned.watermarks } else { input.watermarks };
+    let budget = budget(input, &items);
+    let (decision, trigger) = decide(&budget, &input.options.compaction);
+    let stored = if input.moves == Moves::Running {
+        pruned.watermarks
+    } else {
+        input.watermarks
+    };
+    let repaired = size(&repairs);
+    let receipt = Receipt {
+        watermarks: pruned.watermarks,
+        segments,
+        repairs,
+        decision,
+        sha256: sha256(&projected.bytes),
+        ..receipt_of(input, &budget)
+    };
     Built {
         bytes: projected.bytes,
         messages: items.into_iter().map(|item| item.message).collect(),
-        tokens: receipt.tokens,
-        decision: receipt.decision,
+        tokens: budget.tokens,
+        decision,
         trigger,
         watermarks: stored,
         trimmed: pruned.trimmed,
         cleared: pruned.cleared,
-        repaired: size(&receipt.repairs),
+        repaired,
         receipt,
     }
 }
 
+/// What the receipt repeats of the input; the caller adds what was done.
+fn receipt_of(input: &BuildInput<'_>, budget: &Budget) -> Receipt {
+    Receipt {
+        projection_version: PROJECTION_VERSION,
+        policy_version: input.policy_version.to_owned(),
+        format: input.format,
+        model: input.model.to_owned(),
+        window: input.window,
+        reserve: budget.reserve,
+        head: input.entries.last().map(|entry| entry.seq),
+        compaction: input.compaction.map(|entry| entry.seq),
+        watermarks: input.watermarks,
+        segments: Vec::new(),
+        repairs: Vec::new(),
+        recalled: input.recalled.to_owned(),
+        pending: size(input.pending),
+        staged: size(input.staged),
+        tokens: budget.tokens,
+        decision: Decision::Fits,
+        sha256: String::new(),
+    }
+}
+
+fn budget(input: &BuildInput<'_>, items: &[Item<'_>]) -> Budget {
+    Budget {
+        window: input.window,
+        reserve: input.reserve.unwrap_or_else(|| default_reserve(input.window)),
+        tokens: breakdown(items, input.overhead),
+        messages: history_messages(items),
+        calibration_percent: input.calibration_percent,
+    }
+}
+
 fn append_turn<'a>(items: &mut Vec<Item<'a>>, input: &BuildInput<'a>, count: Count<'_>) {
-    let of_turn = |origin: Origin, message: &'a Message| Item::new(origin, Cow::Borrowed(message), count(message));
+    let of_turn =
+        |origin: Origin, message: &'a Message| Item::new(origin, Cow::Borrowed(message), count(message));
     let pending = input.pending.iter().enumerate();
     items.extend(pending.map(|(at, message)| of_turn(Origin::Pending(at), message)));
     let staged = input.staged.iter().enumerate();
@@ -222,7 +277,10 @@ fn check(format: Format, projected: &Projected, items: &[Item<'_>]) -> Result<()
     if violations.is_empty() {
         return Ok(());
     }
-    let sources = violations.iter().filter_map(|violation| projected.sources.get(violation.message)).flatten();
+    let sources = violations
+        .iter()
+        .filter_map(|violation| projected.sources.get(violation.message))
+        .flatten();
     let mut entries: Vec<EntryId> = sources
         .filter_map(|&at| match items[at].origin {
             Origin::Entry { id, .. } => Some(id),
@@ -234,7 +292,10 @@ fn check(format: Format, projected: &Projected, items: &[Item<'_>]) -> Result<()
 }
 
 fn breakdown(items: &[Item<'_>], overhead: u32) -> Breakdown {
-    let mut tokens = Breakdown { overhead, ..Breakdown::default() };
+    let mut tokens = Breakdown {
+        overhead,
+        ..Breakdown::default()
+    };
     let mut in_turn = false;
     for item in items {
         let place = match item.origin {
@@ -260,7 +321,10 @@ fn history_messages(items: &[Item<'_>]) -> u32 {
 
 /// What the entries of the window looked like before repair.
 fn fates(items: &[Item<'_>]) -> Vec<(Seq, Action, u32)> {
-    items.iter().filter_map(|item| Some((item.seq()?, item.action, item.tokens))).collect()
+    items
+        .iter()
+        .filter_map(|item| Some((item.seq()?, item.action, item.tokens)))
+        .collect()
 }
 
 fn segments(left_out: Vec<Segment>, before: &[(Seq, Action, u32)], items: &[Item<'_>]) -> Vec<Segment> {

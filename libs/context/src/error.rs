@@ -15,9 +15,15 @@ pub enum BuildError {
     /// Nothing a provider accepts is left: no messages at all, only blank ones, or tool results alone.
     NothingToSend,
     /// The input contradicts itself, for instance a compaction pointer at an entry of another kind.
-    Input { field: &'static str, message: &'static str },
+    Input {
+        field: &'static str,
+        message: &'static str,
+    },
     /// The projection broke a rule of its provider. This is a fault of the product and is never sent.
-    Invalid { violations: Vec<Violation>, entries: Vec<EntryId> },
+    Invalid {
+        violations: Vec<Violation>,
+        entries: Vec<EntryId>,
+    },
 }
 
 impl fmt::Display for BuildError {
@@ -44,9 +50,10 @@ impl From<BuildError> for Error {
     fn from(error: BuildError) -> Self {
         let message = error.to_string();
         match error {
-            BuildError::Unsupported(_) => {
-                Self { field: Some("format".to_owned()), ..Self::new(Reason::Unimplemented, message) }
-            }
+            BuildError::Unsupported(_) => Self {
+                field: Some("format".to_owned()),
+                ..Self::new(Reason::Unimplemented, message)
+            },
             BuildError::NothingToSend => Self::invalid("messages", message),
             BuildError::Input { field, message } => Self::invalid(field, message),
             BuildError::Invalid { .. } => Self::internal(message),

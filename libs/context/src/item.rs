@@ -41,7 +41,13 @@ pub struct Item<'a> {
 impl<'a> Item<'a> {
     #[must_use]
     pub fn new(origin: Origin, message: Cow<'a, Message>, tokens: u32) -> Self {
-        Self { origin, message, tokens, turn: None, action: Action::Kept }
+        Self {
+            origin,
+            message,
+            tokens,
+            turn: None,
+            action: Action::Kept,
+        }
     }
 
     #[must_use]

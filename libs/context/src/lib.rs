@@ -1,4 +1,4 @@
-//! Decides what a model call sees: counting, window, limit, prune, repair, recall, projection, validation,
+//! Decides what a model call sees: counting, window, history mode, limit, prune, repair, recall, projection, validation,
 //! and how a window is compacted.
 //!
 //! Owns pure functions from values to values: the same input gives the same bytes. Must not know a store, a
@@ -11,6 +11,7 @@ pub mod budget;
 pub mod build;
 pub mod compaction;
 pub mod error;
+pub mod history_mode;
 pub mod item;
 pub mod limit;
 pub mod project;

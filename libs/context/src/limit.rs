@@ -8,7 +8,9 @@ use colloquy_types::message::Role;
 /// summary and the system messages at the start stay: they stand for no turn. Returns what was left out.
 pub fn limit(items: &mut Vec<Item<'_>>, turns: u32) -> Vec<Segment> {
     let mut left_out = Vec::new();
-    let Some(cut) = cut(items, turns) else { return left_out };
+    let Some(cut) = cut(items, turns) else {
+        return left_out;
+    };
     let head = items.iter().take_while(|item| stands_for_no_turn(item)).count();
     if head < cut {
         for item in items.drain(head..cut) {
@@ -35,7 +37,9 @@ pub(crate) fn starts_turn(items: &[Item<'_>], index: usize) -> bool {
     if item.message.role != Role::User || item.origin == Origin::Summary {
         return false;
     }
-    let Some(before) = index.checked_sub(1).map(|before| &items[before]) else { return true };
+    let Some(before) = index.checked_sub(1).map(|before| &items[before]) else {
+        return true;
+    };
     match (before.turn, item.turn) {
         (Some(one), Some(other)) => one != other,
         _ => before.message.role != Role::User || before.origin == Origin::Summary,

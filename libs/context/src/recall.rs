@@ -1,7 +1,7 @@
 //! The block of recalled memories: data for the model, placed before the running turn.
 
 use crate::item::{Count, Item, Origin, is_blank};
-use colloquy_types::message::{Message, Provenance};
+use colloquy_types::message::{Message, Provenance, Role};
 use std::borrow::Cow;
 
 const OPEN: &str = "<recalled_memories>";
@@ -18,14 +18,17 @@ pub fn recall_message(text: &str) -> Message {
     message
 }
 
-/// Places the block before the first message of the running turn, or last where no turn runs.
+/// Places the block in a repaired view before the first message of the running turn, or last where no turn runs.
+/// A result of the turn that repair has moved to an older call is not where the turn starts.
 pub fn place(items: &mut Vec<Item<'_>>, text: &str, count: Count<'_>) {
     if is_blank(text) {
         return;
     }
     let message = recall_message(text);
     let tokens = count(&message);
-    let of_turn = |item: &Item<'_>| matches!(item.origin, Origin::Pending(_) | Origin::Staged(_));
-    let at = items.iter().position(of_turn).unwrap_or(items.len());
+    let starts_turn = |item: &Item<'_>| {
+        matches!(item.origin, Origin::Pending(_) | Origin::Staged(_)) && item.message.role != Role::Tool
+    };
+    let at = items.iter().position(starts_turn).unwrap_or(items.len());
     items.insert(at, Item::new(Origin::Recall, Cow::Owned(message), tokens));
 }

@@ -20,6 +20,8 @@ pub enum Action {
     Summarized,
     /// Before the last user turns that the limit keeps.
     Limited,
+    /// Left without its tool calls and results, or named them in a line.
+    Condensed,
     /// Long tool results were cut in the middle.
     Trimmed,
     /// Tool results were replaced by a placeholder.
@@ -57,7 +59,13 @@ impl Segment {
             last.tokens = last.tokens.saturating_add(tokens);
             return;
         }
-        segments.push(Self { from: seq, through: seq, action, tokens, reason: reason.to_owned() });
+        segments.push(Self {
+            from: seq,
+            through: seq,
+            action,
+            tokens,
+            reason: reason.to_owned(),
+        });
     }
 }
 
@@ -112,6 +120,7 @@ pub(crate) fn reason_of(action: Action) -> &'static str {
         Action::Repaired | Action::LeftOut => "repair",
         Action::Summarized => "compaction",
         Action::Limited => "limit_turns",
+        Action::Condensed => "calls_only",
         Action::Skipped => "not_context",
     }
 }

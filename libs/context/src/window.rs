@@ -4,7 +4,7 @@ use crate::error::{BuildError, Result};
 use crate::item::{Count, Item, Origin};
 use crate::receipt::{Action, Segment};
 use colloquy_types::entry::Compaction;
-use colloquy_types::message::{Message, Role, Visibility};
+use colloquy_types::message::{Message, Role, Source, Visibility};
 use colloquy_types::{Entry, EntryBody};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -20,7 +20,10 @@ pub struct Window<'a> {
 /// The newest compaction among entries in transcript order, for callers without a stored pointer.
 #[must_use]
 pub fn newest_compaction(entries: &[Entry]) -> Option<&Entry> {
-    entries.iter().rev().find(|entry| matches!(entry.body, EntryBody::Compaction(_)))
+    entries
+        .iter()
+        .rev()
+        .find(|entry| matches!(entry.body, EntryBody::Compaction(_)))
 }
 
 /// The summary as the model reads it.
@@ -32,7 +35,9 @@ pub fn summary_message(summary: &str) -> Message {
 /// What was left behind on another branch, as the model reads it.
 #[must_use]
 pub fn branch_summary_message(summary: &str) -> Message {
-    Message::user(format!("[Summary of an abandoned branch of this conversation]\n{summary}"))
+    Message::user(format!(
+        "[Summary of an abandoned branch of this conversation]\n{summary}"
+    ))
 }
 
 /// Selects the window from entries in ascending order. `compaction` is the entry that the branch's pointer
@@ -49,47 +54,84 @@ pub fn window<'a>(
     count: Count<'_>,
 ) -> Result<Window<'a>> {
     let summary = compaction.map(compaction_of).transpose()?;
-    let start = summary.map_or(0, |summary| entries.partition_point(|entry| entry.seq < summary.first_kept));
+    let start = summary.map_or(0, |summary| {
+        entries.partition_point(|entry| entry.seq < summary.first_kept)
+    });
     let (summarized, live) = entries.split_at(start);
-    let mut window = Window { items: Vec::with_capacity(live.len() + 1), left_out: Vec::new() };
-    for entry in summarized {
-        Segment::append(&mut window.left_out, entry.seq, Action::Summarized, entry.tokens, "compaction");
-    }
+    let mut window = Window {
+        items: Vec::with_capacity(live.len() + 1),
+        left_out: summarized_segments(summarized),
+    };
     if let Some(summary) = summary {
         let message = summary_message(&summary.summary);
         let tokens = count(&message);
-        window.items.push(Item::new(Origin::Summary, Cow::Owned(message), tokens));
+        window
+            .items
+            .push(Item::new(Origin::Summary, Cow::Owned(message), tokens));
     }
-    let mut shown = None;
+    let mut shown = Shown { live, seen: None };
     for entry in live {
         let before = window.items.len();
-        match &entry.body {
-            EntryBody::Message(message) | EntryBody::CustomMessage { message, .. } if is_visible(message) => {
-                window.push(entry, Cow::Borrowed(message), entry.tokens);
-            }
-            EntryBody::BranchSummary { summary } => {
-                window.push(entry, Cow::Owned(branch_summary_message(summary)), entry.tokens);
-            }
-            EntryBody::Interrupted { staged, .. } => {
-                for message in staged.iter().filter(|message| message.role == Role::User && is_visible(message)) {
-                    if shown.get_or_insert_with(|| Shown::of(live)).adds(message) {
-                        window.push(entry, Cow::Borrowed(message), count(message));
-                    }
-                }
-            }
-            _ => {}
-        }
+        window.show(entry, &mut shown, count);
         if window.items.len() == before {
-            Segment::append(&mut window.left_out, entry.seq, Action::Skipped, 0, entry.body.kind());
+            Segment::append(
+                &mut window.left_out,
+                entry.seq,
+                Action::Skipped,
+                0,
+                entry.body.kind(),
+            );
         }
     }
     Ok(window)
 }
 
+fn summarized_segments(entries: &[Entry]) -> Vec<Segment> {
+    let mut segments = Vec::new();
+    for entry in entries {
+        Segment::append(
+            &mut segments,
+            entry.seq,
+            Action::Summarized,
+            entry.tokens,
+            "compaction",
+        );
+    }
+    segments
+}
+
 impl<'a> Window<'a> {
+    fn show(&mut self, entry: &'a Entry, shown: &mut Shown<'a>, count: Count<'_>) {
+        match &entry.body {
+            EntryBody::Message(message) | EntryBody::CustomMessage { message, .. } if is_visible(message) => {
+                self.push(entry, Cow::Borrowed(message), entry.tokens);
+            }
+            EntryBody::BranchSummary { summary } => {
+                self.push(entry, Cow::Owned(branch_summary_message(summary)), entry.tokens);
+            }
+            EntryBody::Interrupted { staged, .. } => {
+                let from_people = |message: &&Message| message.role == Role::User && is_visible(message);
+                for message in staged
+                    .iter()
+                    .filter(from_people)
+                    .filter(|message| shown.add(message))
+                {
+                    self.push(entry, Cow::Borrowed(message), count(message));
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn push(&mut self, entry: &'a Entry, message: Cow<'a, Message>, tokens: u32) {
-        let origin = Origin::Entry { seq: entry.seq, id: entry.id };
-        self.items.push(Item { turn: entry.turn, ..Item::new(origin, message, tokens) });
+        let origin = Origin::Entry {
+            seq: entry.seq,
+            id: entry.id,
+        };
+        self.items.push(Item {
+            turn: entry.turn,
+            ..Item::new(origin, message, tokens)
+        });
     }
 }
 
@@ -100,7 +142,10 @@ impl<'a> Window<'a> {
 pub fn compaction_of(entry: &Entry) -> Result<&Compaction> {
     match &entry.body {
         EntryBody::Compaction(compaction) => Ok(compaction),
-        _ => Err(BuildError::Input { field: "compaction", message: "the entry is not a compaction" }),
+        _ => Err(BuildError::Input {
+            field: "compaction",
+            message: "the entry is not a compaction",
+        }),
     }
 }
 
@@ -108,23 +153,31 @@ fn is_visible(message: &Message) -> bool {
     message.visibility != Visibility::People
 }
 
-/// The messages a window shows already, by the channel's id where there is one.
+/// The messages a window shows already, by the channel's id where there is one. Collected when first asked for:
+/// few windows have an interrupted turn.
 struct Shown<'a> {
-    messages: HashSet<&'a Message>,
-    sources: HashSet<&'a colloquy_types::Source>,
+    live: &'a [Entry],
+    seen: Option<(HashSet<&'a Message>, HashSet<&'a Source>)>,
 }
 
 impl<'a> Shown<'a> {
-    fn of(entries: &'a [Entry]) -> Self {
-        let messages: HashSet<&Message> = entries.iter().filter_map(|entry| entry.body.message()).collect();
-        let sources = messages.iter().filter_map(|message| message.source.as_ref()).collect();
-        Self { messages, sources }
-    }
-
-    fn adds(&mut self, message: &'a Message) -> bool {
+    /// Whether the message is not shown yet; from then on it is.
+    fn add(&mut self, message: &'a Message) -> bool {
+        let (messages, sources) = self.seen.get_or_insert_with(|| {
+            let messages: HashSet<&Message> = self
+                .live
+                .iter()
+                .filter_map(|entry| entry.body.message())
+                .collect();
+            let sources = messages
+                .iter()
+                .filter_map(|message| message.source.as_ref())
+                .collect();
+            (messages, sources)
+        });
         match &message.source {
-            Some(source) => self.sources.insert(source),
-            None => self.messages.insert(message),
+            Some(source) => sources.insert(source),
+            None => messages.insert(message),
         }
     }
 }

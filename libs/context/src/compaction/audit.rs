@@ -26,7 +26,10 @@ pub struct AuditSource<'a> {
 pub enum Problem {
     Empty,
     /// Longer than what it replaces and than [`MIN_LIMIT_TOKENS`].
-    TooLong { tokens: u32, limit: u32 },
+    TooLong {
+        tokens: u32,
+        limit: u32,
+    },
     /// The model declined instead of summarising.
     Refusal,
     /// The last request is not named; its text, shortened.
@@ -46,7 +49,9 @@ impl fmt::Display for AuditFailure {
             f.write_str(if at == 0 { "" } else { "; " })?;
             match problem {
                 Problem::Empty => f.write_str("the summary is empty")?,
-                Problem::TooLong { tokens, limit } => write!(f, "the summary has {tokens} tokens, the limit is {limit}")?,
+                Problem::TooLong { tokens, limit } => {
+                    write!(f, "the summary has {tokens} tokens, the limit is {limit}")?
+                }
                 Problem::Refusal => f.write_str("the answer is a refusal, not a summary")?,
                 Problem::LastRequestMissing(request) => write!(f, "the last request is missing: {request}")?,
                 Problem::IdentifiersMissing(ids) => write!(f, "identifiers are missing: {}", ids.join(", "))?,
@@ -65,11 +70,16 @@ impl std::error::Error for AuditFailure {}
 pub fn audit(summary: &str, source: &AuditSource<'_>) -> Result<(), AuditFailure> {
     let mut problems = Vec::new();
     if summary.trim().is_empty() {
-        return Err(AuditFailure { problems: vec![Problem::Empty] });
+        return Err(AuditFailure {
+            problems: vec![Problem::Empty],
+        });
     }
     let limit = source.tokens.max(MIN_LIMIT_TOKENS);
     if source.summary_tokens > limit {
-        problems.push(Problem::TooLong { tokens: source.summary_tokens, limit });
+        problems.push(Problem::TooLong {
+            tokens: source.summary_tokens,
+            limit,
+        });
     }
     if is_refusal(summary) {
         problems.push(Problem::Refusal);
@@ -79,12 +89,18 @@ pub fn audit(summary: &str, source: &AuditSource<'_>) -> Result<(), AuditFailure
     {
         problems.push(Problem::LastRequestMissing(request.chars().take(200).collect()));
     }
-    let missing: Vec<String> =
-        required_identifiers(source.messages).into_iter().filter(|id| !summary.contains(id.as_str())).collect();
+    let missing: Vec<String> = required_identifiers(source.messages)
+        .into_iter()
+        .filter(|id| !summary.contains(id.as_str()))
+        .collect();
     if !missing.is_empty() {
         problems.push(Problem::IdentifiersMissing(missing));
     }
-    if problems.is_empty() { Ok(()) } else { Err(AuditFailure { problems }) }
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(AuditFailure { problems })
+    }
 }
 
 /// The identifiers that a summary of these messages must keep: the newest of the recent messages, oldest first.
@@ -110,17 +126,34 @@ fn spoken(message: &Message) -> String {
         Part::ToolCall(call) => Some(call.arguments.clone()),
         _ => None,
     };
-    message.parts.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+    message
+        .parts
+        .iter()
+        .filter_map(text)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn last_request(messages: &[&Message]) -> Option<String> {
     let requests = messages.iter().rev().filter(|message| message.role == Role::User);
-    requests.map(|message| message.text()).find(|text| !text.trim().is_empty())
+    requests
+        .map(|message| message.text())
+        .find(|text| !text.trim().is_empty())
 }
 
 const REFUSALS: [&str; 12] = [
-    "i'm sorry", "i am sorry", "sorry,", "i cannot", "i can't", "i can\u{2019}t", "i\u{2019}m sorry", "i am unable",
-    "i'm unable", "as an ai", "抱歉", "对不起",
+    "i'm sorry",
+    "i am sorry",
+    "sorry,",
+    "i cannot",
+    "i can't",
+    "i can\u{2019}t",
+    "i\u{2019}m sorry",
+    "i am unable",
+    "i'm unable",
+    "as an ai",
+    "抱歉",
+    "对不起",
 ];
 
 fn is_refusal(summary: &str) -> bool {
@@ -135,15 +168,25 @@ fn names(summary: &str, request: &str) -> bool {
     let request = request.to_lowercase();
     let all: HashSet<String> = words(&request);
     let long: HashSet<&String> = all.iter().filter(|word| word.len() > 3).collect();
-    let wanted: Vec<&String> = if long.is_empty() { all.iter().collect() } else { long.into_iter().collect() };
-    let found = wanted.iter().filter(|word| summary.contains(word.as_str())).count();
+    let wanted: Vec<&String> = if long.is_empty() {
+        all.iter().collect()
+    } else {
+        long.into_iter().collect()
+    };
+    let found = wanted
+        .iter()
+        .filter(|word| summary.contains(word.as_str()))
+        .count();
     found * 4 >= wanted.len()
 }
 
 /// Words of scripts with spaces, and pairs of neighbours in scripts without.
 fn words(text: &str) -> HashSet<String> {
     let mut words = HashSet::new();
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+    for word in text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+    {
         if word.is_ascii() {
             words.insert(word.to_owned());
             continue;

@@ -38,7 +38,12 @@ fn render_part(part: &Part) -> Option<String> {
             let short = trim(result, &PruneOptions::goclaw());
             let parts = &short.as_ref().unwrap_or(result).parts;
             let text: Vec<String> = parts.iter().filter_map(render_part).collect();
-            Some(format!("[{} {}] {}", if result.is_error { "error of" } else { "result of" }, result.name, text.join("\n")))
+            Some(format!(
+                "[{} {}] {}",
+                if result.is_error { "error of" } else { "result of" },
+                result.name,
+                text.join("\n")
+            ))
         }
         // The model's own reasoning is not part of what was said and done.
         Part::Thinking(_) => None,
@@ -66,7 +71,11 @@ pub fn chunks(rendered: &[String], summary_window: u32, tokenizer: Tokenizer) ->
                 last.messages.end = at + 1;
                 last.tokens += tokens;
             }
-            _ => chunks.push(Chunk { messages: at..at + 1, piece: None, tokens }),
+            _ => chunks.push(Chunk {
+                messages: at..at + 1,
+                piece: None,
+                tokens,
+            }),
         }
     }
     chunks

@@ -26,9 +26,14 @@ pub struct Cut {
 /// A cut never comes between a call and its result; where the keep rule points between them it moves back.
 #[must_use]
 pub fn plan_cut(items: &[Item<'_>], window: u32, options: &CompactionOptions) -> Option<Cut> {
-    let start = items.iter().take_while(|item| item.origin == Origin::Summary).count();
+    let start = items
+        .iter()
+        .take_while(|item| item.origin == Origin::Summary)
+        .count();
     let wanted = match options.keep {
-        Keep::Messages { min, share } => keep_messages(items.len() - start, min, share).map(|kept| items.len() - kept),
+        Keep::Messages { min, share } => {
+            keep_messages(items.len() - start, min, share).map(|kept| items.len() - kept)
+        }
         Keep::Tokens { .. } => keep_tokens(items, start, options.keep_tokens(window).unwrap_or(0)),
     }?;
     let legal = legal_boundaries(items);
@@ -37,13 +42,20 @@ pub fn plan_cut(items: &[Item<'_>], window: u32, options: &CompactionOptions) ->
         summarize: 0..first_kept,
         first_kept,
         kept_messages: items.len() - first_kept,
-        kept_tokens: items[first_kept..].iter().fold(0, |sum: u32, item| sum.saturating_add(item.tokens)),
+        kept_tokens: items[first_kept..]
+            .iter()
+            .fold(0, |sum: u32, item| sum.saturating_add(item.tokens)),
         split_turn: split_turn(items, start, first_kept),
     })
 }
 
 /// Messages to keep; none when that is all of them.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a share of a message count")]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a share of a message count"
+)]
 fn keep_messages(messages: usize, min: u32, share: f64) -> Option<usize> {
     // 30 % of 50 is 15 and not 16, whatever the binary fraction says.
     let part = (messages as f64 * share.clamp(0.0, 1.0) - 1e-9).ceil() as usize;

@@ -9,20 +9,39 @@ const NUMBER_DIGITS: usize = 6;
 #[must_use]
 pub fn identifiers(text: &str) -> Vec<String> {
     let mut seen = HashSet::new();
-    let words = text.split(is_separator).map(trim_word).filter(|word| !word.is_empty());
-    words.filter(|word| is_identifier(word) && seen.insert(*word)).map(str::to_owned).collect()
+    // A URL keeps its query; elsewhere `=` stands between a name and its value.
+    let inner = |word| {
+        if is_url(word) {
+            vec![word]
+        } else {
+            str::split(word, '=').collect()
+        }
+    };
+    let words = text
+        .split(is_separator)
+        .flat_map(inner)
+        .map(trim_word)
+        .filter(|word| !word.is_empty());
+    words
+        .filter(|word| is_identifier(word) && seen.insert(*word))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// What stands around identifiers in prose, JSON and code.
 fn is_separator(character: char) -> bool {
     character.is_whitespace()
         || character.is_control()
-        || matches!(character, '"' | '\'' | '`' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';' | '|' | '=' | '\\')
+        || matches!(
+            character,
+            '"' | '\'' | '`' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';' | '|' | '\\'
+        )
         || !character.is_ascii()
 }
 
 fn trim_word(word: &str) -> &str {
-    word.trim_start_matches([':', '.', '!', '?', '*', '#', '@']).trim_end_matches([':', '.', '!', '?', '*'])
+    word.trim_start_matches([':', '.', '!', '?', '*', '#', '@'])
+        .trim_end_matches([':', '.', '!', '?', '*'])
 }
 
 fn is_identifier(word: &str) -> bool {
@@ -31,16 +50,22 @@ fn is_identifier(word: &str) -> bool {
 
 fn is_url(word: &str) -> bool {
     word.split_once("://").is_some_and(|(scheme, rest)| {
-        !rest.is_empty() && !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+')
+        !rest.is_empty()
+            && !scheme.is_empty()
+            && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+')
     })
 }
 
 /// An absolute or relative path, or one with a file's extension: `and/or` is none.
 fn is_path(word: &str) -> bool {
-    let anchored = ["/", "./", "../", "~/"].iter().any(|anchor| word.starts_with(anchor));
+    let anchored = ["/", "./", "../", "~/"]
+        .iter()
+        .any(|anchor| word.starts_with(anchor));
     let name = word.rsplit('/').next().unwrap_or_default();
     let is_file = name.rsplit_once('.').is_some_and(|(stem, extension)| {
-        !stem.is_empty() && (1..=5).contains(&extension.len()) && extension.bytes().all(|b| b.is_ascii_alphanumeric())
+        !stem.is_empty()
+            && (1..=5).contains(&extension.len())
+            && extension.bytes().all(|b| b.is_ascii_alphanumeric())
     });
     let slashes = word.matches('/').count();
     let has_letters = word.bytes().any(|b| b.is_ascii_alphabetic());
@@ -53,7 +78,10 @@ fn is_number(word: &str) -> bool {
 
 /// A code like `HAT136` or `ABC-1234`, or a longer word with letters and at least two digits.
 fn is_id(word: &str) -> bool {
-    if !word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
+    if !word
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+    {
         return false;
     }
     let digits = word.bytes().filter(u8::is_ascii_digit).count();

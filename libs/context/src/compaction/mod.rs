@@ -11,4 +11,4 @@ pub use audit::{AuditFailure, AuditSource, Problem, audit};
 pub use chunks::{Chunk, chunks, render};
 pub use cut::{Cut, plan_cut};
 pub use identifiers::identifiers;
-pub use trigger::{CompactionOptions, Keep, Stats, TokenRule, TriggerReason, made_progress, trigger};
+pub use trigger::{CompactionOptions, Keep, ReserveRule, Stats, TriggerReason, made_progress, trigger};

@@ -35,31 +35,48 @@ pub(super) fn project(items: &[Item<'_>]) -> Projected {
         let message = &*item.message;
         let blocks = match message.role {
             Role::Assistant => assistant(message, &mut ids, at >= signed_from),
-            Role::Tool => message.tool_results().filter_map(|result| tool_result(result, &mut ids)).collect(),
+            Role::Tool => message
+                .tool_results()
+                .filter_map(|result| tool_result(result, &mut ids))
+                .collect(),
             Role::User => content(&message.parts).collect(),
             Role::System => system(message),
         };
-        if blocks.is_empty() {
-            continue;
-        }
-        let is_user = message.role != Role::Assistant;
-        match turns.last_mut() {
-            Some(last) if last.is_user == is_user => {
-                last.blocks.extend(blocks);
-                last.sources.push(at);
-            }
-            _ => turns.push(Turn { is_user, blocks, sources: vec![at] }),
+        if !blocks.is_empty() {
+            append(&mut turns, message.role != Role::Assistant, blocks, at);
         }
     }
     if turns.first().is_some_and(|first| !first.is_user) {
         let blocks = vec![Block::Text(EARLIER_OMITTED.to_owned())];
-        turns.insert(0, Turn { is_user: true, blocks, sources: Vec::new() });
+        turns.insert(
+            0,
+            Turn {
+                is_user: true,
+                blocks,
+                sources: Vec::new(),
+            },
+        );
     }
     trim_end(turns.last_mut());
     let messages: Vec<String> = turns.iter().map(render).collect();
+    let sources = turns.into_iter().map(|turn| turn.sources).collect();
     Projected {
         bytes: json::array(&messages).into_bytes(),
-        sources: turns.into_iter().map(|turn| turn.sources).collect(),
+        sources,
+    }
+}
+
+fn append(turns: &mut Vec<Turn>, is_user: bool, blocks: Vec<Block>, source: usize) {
+    match turns.last_mut() {
+        Some(last) if last.is_user == is_user => {
+            last.blocks.extend(blocks);
+            last.sources.push(source);
+        }
+        _ => turns.push(Turn {
+            is_user,
+            blocks,
+            sources: vec![source],
+        }),
     }
 }
 
@@ -72,7 +89,11 @@ fn signed_from(items: &[Item<'_>]) -> usize {
 
 /// The API refuses a last answer that ends in white space.
 fn trim_end(last: Option<&mut Turn>) {
-    if let Some(Turn { is_user: false, blocks, .. }) = last
+    if let Some(Turn {
+        is_user: false,
+        blocks,
+        ..
+    }) = last
         && let Some(Block::Text(text)) = blocks.last_mut()
     {
         text.truncate(text.trim_end().len());
@@ -114,7 +135,10 @@ fn assistant(message: &Message, ids: &mut Ids, is_signed: bool) -> Vec<Block> {
 }
 
 fn signed(thinking: &Thinking) -> Option<Block> {
-    let signature = thinking.signature.as_deref().filter(|signature| !is_blank(signature))?;
+    let signature = thinking
+        .signature
+        .as_deref()
+        .filter(|signature| !is_blank(signature))?;
     if thinking.provider.as_deref() != Some(PROVIDER) {
         return None;
     }
@@ -129,11 +153,19 @@ fn signed(thinking: &Thinking) -> Option<Block> {
 
 /// Input is an object; other JSON is wrapped, for some models write a bare value.
 fn tool_use(call: &ToolCall, ids: &mut Ids) -> Block {
-    let (id, name) = (json::string(&ids.call(&call.id)), json::string(&tool_name(&call.name)));
+    let (id, name) = (
+        json::string(&ids.call(&call.id)),
+        json::string(&tool_name(&call.name)),
+    );
     let arguments = call.arguments.trim();
-    let input =
-        if arguments.starts_with('{') { arguments.to_owned() } else { format!(r#"{{"value":{arguments}}}"#) };
-    Block::Json(format!(r#"{{"type":"tool_use","id":{id},"name":{name},"input":{input}}}"#))
+    let input = if arguments.starts_with('{') {
+        arguments.to_owned()
+    } else {
+        format!(r#"{{"value":{arguments}}}"#)
+    };
+    Block::Json(format!(
+        r#"{{"type":"tool_use","id":{id},"name":{name},"input":{input}}}"#
+    ))
 }
 
 fn tool_result(result: &ToolResult, ids: &mut Ids) -> Option<Block> {
@@ -142,15 +174,25 @@ fn tool_result(result: &ToolResult, ids: &mut Ids) -> Option<Block> {
     if blocks.is_empty() {
         blocks.push(text_block(NO_OUTPUT));
     }
-    let error = if result.is_error { r#","is_error":true"# } else { "" };
+    let error = if result.is_error {
+        r#","is_error":true"#
+    } else {
+        ""
+    };
     let blocks = json::array(&blocks);
-    Some(Block::Json(format!(r#"{{"type":"tool_result","tool_use_id":{id},"content":{blocks}{error}}}"#)))
+    Some(Block::Json(format!(
+        r#"{{"type":"tool_result","tool_use_id":{id},"content":{blocks}{error}}}"#
+    )))
 }
 
 /// The API knows no system message inside a conversation.
 fn system(message: &Message) -> Vec<Block> {
     let text = message.text();
-    if is_blank(&text) { Vec::new() } else { vec![Block::Text(format!("<system>\n{text}\n</system>"))] }
+    if is_blank(&text) {
+        Vec::new()
+    } else {
+        vec![Block::Text(format!("<system>\n{text}\n</system>"))]
+    }
 }
 
 /// Text and attachments of a user message or a result.
@@ -195,15 +237,25 @@ fn media_block(media: &Media) -> Block {
 fn replayed(message: &Message, ids: &mut Ids) -> Option<String> {
     let raw = message.raw.as_ref().filter(|raw| raw.provider == PROVIDER)?;
     let json = raw.json.trim();
-    let blocks = match serde_json::from_str(json).ok().filter(|_| crate::repair::is_json(json))? {
+    let blocks = match serde_json::from_str(json)
+        .ok()
+        .filter(|_| crate::repair::is_json(json))?
+    {
         Value::Array(blocks) => blocks,
         block @ Value::Object(_) => vec![block],
         _ => return None,
     };
     let calls: Vec<&str> = message.tool_calls().map(|call| call.id.as_str()).collect();
     let is_use = |block: &&Value| block["type"] == "tool_use";
-    let uses: Vec<&str> = blocks.iter().filter(is_use).filter_map(|block| block["id"].as_str()).collect();
-    let keeps_ids = calls.iter().enumerate().all(|(at, id)| ids.is_fresh(id) && !calls[..at].contains(id));
+    let uses: Vec<&str> = blocks
+        .iter()
+        .filter(is_use)
+        .filter_map(|block| block["id"].as_str())
+        .collect();
+    let keeps_ids = calls
+        .iter()
+        .enumerate()
+        .all(|(at, id)| ids.is_fresh(id) && !calls[..at].contains(id));
     if blocks.is_empty() || uses != calls || !keeps_ids || !crate::validate::are_assistant_blocks(&blocks) {
         return None;
     }

@@ -20,7 +20,12 @@ pub(super) struct Ids {
 impl Ids {
     /// Ids of at most `max` characters.
     pub(super) fn new(max: usize) -> Self {
-        Self { max, used: HashSet::new(), occurrences: HashMap::new(), open: HashMap::new() }
+        Self {
+            max,
+            used: HashSet::new(),
+            occurrences: HashMap::new(),
+            open: HashMap::new(),
+        }
     }
 
     /// Forgets the calls of earlier messages; in a repaired view they have their results.
@@ -34,13 +39,20 @@ impl Ids {
         let occurrence = *seen;
         *seen += 1;
         let keeps = occurrence == 0 && self.is_legal(id);
-        let mut rendered = if keeps { id.to_owned() } else { hashed(id, occurrence, 0) };
+        let mut rendered = if keeps {
+            id.to_owned()
+        } else {
+            hashed(id, occurrence, 0)
+        };
         let mut salt = 0;
         while !self.used.insert(rendered.clone()) {
             salt += 1;
             rendered = hashed(id, occurrence, salt);
         }
-        self.open.entry(id.to_owned()).or_default().push_back(rendered.clone());
+        self.open
+            .entry(id.to_owned())
+            .or_default()
+            .push_back(rendered.clone());
         rendered
     }
 
@@ -61,7 +73,16 @@ impl Ids {
 
 /// A tool's name as the providers spell them: other characters become `_`, at most 64 of them.
 pub(super) fn tool_name(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii() && is_id_byte(c as u8) { c } else { '_' }).take(64).collect()
+    name.chars()
+        .map(|c| {
+            if c.is_ascii() && is_id_byte(c as u8) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .take(64)
+        .collect()
 }
 
 fn is_id_byte(byte: u8) -> bool {

@@ -38,8 +38,14 @@ pub enum Format {
 }
 
 impl Format {
-    pub const ALL: [Self; 6] =
-        [Self::Neutral, Self::OpenaiChat, Self::OpenaiResponses, Self::Anthropic, Self::Gemini, Self::Mistral];
+    pub const ALL: [Self; 6] = [
+        Self::Neutral,
+        Self::OpenaiChat,
+        Self::OpenaiResponses,
+        Self::Anthropic,
+        Self::Gemini,
+        Self::Mistral,
+    ];
 
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -68,7 +74,10 @@ impl FromStr for Format {
     fn from_str(name: &str) -> Result<Self, Error> {
         let known = Self::ALL.into_iter().find(|format| format.name() == name);
         known.ok_or_else(|| {
-            Error::invalid("format", format!("must be one of {}", Self::ALL.map(Self::name).join(", ")))
+            Error::invalid(
+                "format",
+                format!("must be one of {}", Self::ALL.map(Self::name).join(", ")),
+            )
         })
     }
 }
@@ -96,7 +105,11 @@ pub fn project(format: Format, items: &[Item<'_>]) -> Result<Projected> {
             return Err(BuildError::Unsupported(format));
         }
     };
-    if projected.sources.is_empty() { Err(BuildError::NothingToSend) } else { Ok(projected) }
+    if projected.sources.is_empty() {
+        Err(BuildError::NothingToSend)
+    } else {
+        Ok(projected)
+    }
 }
 
 /// Collects the messages of a request.
@@ -113,7 +126,10 @@ impl Messages {
     }
 
     fn finish(self) -> Projected {
-        Projected { bytes: format!("[{}]", self.json.join(",")).into_bytes(), sources: self.sources }
+        Projected {
+            bytes: format!("[{}]", self.json.join(",")).into_bytes(),
+            sources: self.sources,
+        }
     }
 }
 
@@ -124,7 +140,9 @@ fn media_marker(media: &Media) -> String {
         MediaKind::Audio => "audio",
         MediaKind::File => "file",
     };
-    let named = [&media.name, &media.mime].into_iter().find(|name| !is_blank(name));
+    let named = [&media.name, &media.mime]
+        .into_iter()
+        .find(|name| !is_blank(name));
     named.map_or_else(|| format!("[{kind}]"), |name| format!("[{kind}: {name}]"))
 }
 

@@ -46,7 +46,10 @@ fn assistant(message: &Message, ids: &mut Ids) -> Option<String> {
     let calls: Vec<String> = message
         .tool_calls()
         .map(|call| {
-            let (id, name) = (json::string(&ids.call(&call.id)), json::string(&tool_name(&call.name)));
+            let (id, name) = (
+                json::string(&ids.call(&call.id)),
+                json::string(&tool_name(&call.name)),
+            );
             let arguments = json::string(&call.arguments);
             format!(r#"{{"id":{id},"type":"function","function":{{"name":{name},"arguments":{arguments}}}}}"#)
         })
@@ -57,7 +60,9 @@ fn assistant(message: &Message, ids: &mut Ids) -> Option<String> {
         (content, false) => {
             let content = content.unwrap_or_else(|| "null".to_owned());
             let calls = json::array(&calls);
-            Some(format!(r#"{{"role":"assistant","content":{content},"tool_calls":{calls}}}"#))
+            Some(format!(
+                r#"{{"role":"assistant","content":{content},"tool_calls":{calls}}}"#
+            ))
         }
     }
 }
@@ -65,12 +70,17 @@ fn assistant(message: &Message, ids: &mut Ids) -> Option<String> {
 fn tool(result: &ToolResult, ids: &mut Ids) -> Option<String> {
     let id = json::string(&ids.result(&result.call_id)?);
     let content = text_content(&result.parts).unwrap_or_else(|| json::string(NO_OUTPUT));
-    Some(format!(r#"{{"role":"tool","tool_call_id":{id},"content":{content}}}"#))
+    Some(format!(
+        r#"{{"role":"tool","tool_call_id":{id},"content":{content}}}"#
+    ))
 }
 
 /// One string where there is only text, the form every compatible endpoint takes; else a list of parts.
 fn user_content(message: &Message) -> Option<String> {
-    let has_media = message.parts.iter().any(|part| matches!(part, Part::Media(media) if media_part(media).is_some()));
+    let has_media = message
+        .parts
+        .iter()
+        .any(|part| matches!(part, Part::Media(media) if media_part(media).is_some()));
     if !has_media {
         return text_content(&message.parts);
     }
@@ -112,12 +122,20 @@ fn media_part(media: &Media) -> Option<String> {
                 _ => return None,
             };
             let data = json::string(base64);
-            Some(format!(r#"{{"type":"input_audio","input_audio":{{"data":{data},"format":"{format}"}}}}"#))
+            Some(format!(
+                r#"{{"type":"input_audio","input_audio":{{"data":{data},"format":"{format}"}}}}"#
+            ))
         }
         (MediaKind::File, MediaData::Inline(base64)) if media.mime == "application/pdf" => {
-            let name = json::string(if media.name.is_empty() { "document.pdf" } else { &media.name });
+            let name = json::string(if media.name.is_empty() {
+                "document.pdf"
+            } else {
+                &media.name
+            });
             let data = json::string(&format!("data:application/pdf;base64,{base64}"));
-            Some(format!(r#"{{"type":"file","file":{{"filename":{name},"file_data":{data}}}}}"#))
+            Some(format!(
+                r#"{{"type":"file","file":{{"filename":{name},"file_data":{data}}}}}"#
+            ))
         }
         _ => None,
     }

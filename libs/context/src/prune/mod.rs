@@ -7,6 +7,7 @@ use crate::item::{Count, Item, Origin};
 use crate::receipt::Action;
 use colloquy_types::Seq;
 use colloquy_types::message::{Message, Part, Role, ToolResult};
+use colloquy_types::policy;
 use serde::{Deserialize, Serialize};
 
 pub use trim::{CLEARED, MEDIA_CHARS, MEDIA_MARKER, clear, result_chars, trim};
@@ -14,6 +15,8 @@ pub use trim::{CLEARED, MEDIA_CHARS, MEDIA_MARKER, clear, result_chars, trim};
 /// When and how far tool results are shortened. Ratios are tokens of the history over the window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PruneOptions {
+    /// False: nothing new is pruned; what the watermarks name stays pruned.
+    pub enabled: bool,
     /// From this ratio on, long results are cut in the middle.
     pub soft_ratio: f64,
     /// Results of more characters (Unicode scalar values) than this are long.
@@ -38,6 +41,7 @@ impl PruneOptions {
     #[must_use]
     pub fn goclaw() -> Self {
         Self {
+            enabled: true,
             soft_ratio: 0.3,
             soft_limit_chars: 4_000,
             head_chars: 1_500,
@@ -52,7 +56,28 @@ impl PruneOptions {
 
     #[must_use]
     pub fn openclaw() -> Self {
-        Self { hard_min_chars: 50_000, only_when_cold: true, ..Self::goclaw() }
+        Self {
+            hard_min_chars: 50_000,
+            only_when_cold: true,
+            ..Self::goclaw()
+        }
+    }
+}
+
+impl From<&policy::Prune> for PruneOptions {
+    fn from(rules: &policy::Prune) -> Self {
+        Self {
+            enabled: rules.enabled,
+            soft_ratio: rules.soft_ratio,
+            soft_limit_chars: rules.soft_chars as usize,
+            head_chars: rules.keep_head_chars as usize,
+            tail_chars: rules.keep_tail_chars as usize,
+            hard_ratio: rules.hard_ratio,
+            hard_min_chars: rules.min_prunable_chars as usize,
+            keep_assistants: rules.protect_assistants as usize,
+            only_when_cold: rules.cache_ttl_ms.is_some(),
+            min_gain: rules.min_gain,
+        }
     }
 }
 
@@ -74,7 +99,10 @@ impl Watermarks {
     /// The marks after a rewind or fork at `head`.
     #[must_use]
     pub fn cut_to(self, head: Seq) -> Self {
-        Self { soft: self.soft.min(head), hard: self.hard.min(head) }
+        Self {
+            soft: self.soft.min(head),
+            hard: self.hard.min(head),
+        }
     }
 }
 
@@ -114,9 +142,15 @@ pub struct Pruned {
 
 /// Applies the watermarks, moves them where the ratios ask for it, and shortens the results behind them.
 pub fn prune(items: &mut [Item<'_>], options: &PruneOptions, input: &PruneInput, count: Count<'_>) -> Pruned {
-    let mut pruning = Pruning { options, window: input.window, marks: input.watermarks, count, items };
+    let mut pruning = Pruning {
+        options,
+        window: input.window,
+        marks: input.watermarks,
+        count,
+        items,
+    };
     pruning.apply_marks();
-    if input.may_move {
+    if input.may_move && options.enabled {
         pruning.move_marks(input.cache_cold);
     }
     let tally = |action: Action| -> u32 {
@@ -128,7 +162,11 @@ pub fn prune(items: &mut [Item<'_>], options: &PruneOptions, input: &PruneInput,
         });
         u32::try_from(results.count()).unwrap_or(u32::MAX)
     };
-    Pruned { watermarks: pruning.marks, trimmed: tally(Action::Trimmed), cleared: tally(Action::Cleared) }
+    Pruned {
+        watermarks: pruning.marks,
+        trimmed: tally(Action::Trimmed),
+        cleared: tally(Action::Cleared),
+    }
 }
 
 struct Pruning<'p, 'a> {
@@ -142,7 +180,10 @@ struct Pruning<'p, 'a> {
 impl Pruning<'_, '_> {
     /// Everything up to the first user message is protected; the summary counts as one.
     fn lower(&self) -> usize {
-        self.items.iter().position(|item| item.message.role == Role::User).map_or(self.items.len(), |at| at + 1)
+        self.items
+            .iter()
+            .position(|item| item.message.role == Role::User)
+            .map_or(self.items.len(), |at| at + 1)
     }
 
     /// The first item that the last assistant messages protect.
@@ -150,9 +191,16 @@ impl Pruning<'_, '_> {
         if self.options.keep_assistants == 0 {
             return self.items.len();
         }
-        let assistants =
-            self.items.iter().enumerate().rev().filter(|(_, item)| item.message.role == Role::Assistant);
-        assistants.map(|(at, _)| at).nth(self.options.keep_assistants - 1).unwrap_or(0)
+        let assistants = self
+            .items
+            .iter()
+            .enumerate()
+            .rev()
+            .filter(|(_, item)| item.message.role == Role::Assistant);
+        assistants
+            .map(|(at, _)| at)
+            .nth(self.options.keep_assistants - 1)
+            .unwrap_or(0)
     }
 
     fn apply_marks(&mut self) {
@@ -199,8 +247,13 @@ impl Pruning<'_, '_> {
     }
 
     fn move_hard(&mut self, lower: usize, upper: usize) {
-        let prunable = self.items[lower..upper].iter().filter(|item| item.seq().is_some());
-        let chars: usize = prunable.flat_map(|item| item.message.tool_results()).map(result_chars).sum();
+        let prunable = self.items[lower..upper]
+            .iter()
+            .filter(|item| item.seq().is_some());
+        let chars: usize = prunable
+            .flat_map(|item| item.message.tool_results())
+            .map(result_chars)
+            .sum();
         if chars < self.options.hard_min_chars {
             return;
         }
@@ -269,8 +322,10 @@ impl Pruning<'_, '_> {
 
     /// Tokens of the history; the running turn's pending messages and the recalled block are not part of it.
     fn tokens(&self) -> i64 {
-        let history =
-            self.items.iter().filter(|item| !matches!(item.origin, Origin::Pending(_) | Origin::Recall));
+        let history = self
+            .items
+            .iter()
+            .filter(|item| !matches!(item.origin, Origin::Pending(_) | Origin::Recall));
         history.map(|item| i64::from(item.tokens)).sum()
     }
 

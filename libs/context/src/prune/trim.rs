@@ -36,14 +36,20 @@ pub fn trim(result: &ToolResult, options: &PruneOptions) -> Option<ToolResult> {
         Some(text) => vec![Part::text(text)],
         None => parts,
     };
-    (parts != result.parts).then(|| ToolResult { parts, ..head_of(result) })
+    (parts != result.parts).then(|| ToolResult {
+        parts,
+        ..head_of(result)
+    })
 }
 
 /// Replaces a result by the placeholder; none when that would not make it shorter.
 #[must_use]
 pub fn clear(result: &ToolResult) -> Option<ToolResult> {
     let longer = result_chars(result) > CLEARED.len();
-    longer.then(|| ToolResult { parts: vec![Part::text(CLEARED)], ..head_of(result) })
+    longer.then(|| ToolResult {
+        parts: vec![Part::text(CLEARED)],
+        ..head_of(result)
+    })
 }
 
 pub(super) fn is_cleared(result: &ToolResult) -> bool {
@@ -51,7 +57,8 @@ pub(super) fn is_cleared(result: &ToolResult) -> bool {
 }
 
 pub(super) fn is_trimmed(result: &ToolResult) -> bool {
-    let marked = |part: &Part| matches!(part, Part::Text { text } if text == MEDIA_MARKER || text.contains(CUT));
+    let marked =
+        |part: &Part| matches!(part, Part::Text { text } if text == MEDIA_MARKER || text.contains(CUT));
     result.parts.iter().any(marked)
 }
 
@@ -63,13 +70,26 @@ fn cut_middle(text: &str, options: &PruneOptions) -> Option<String> {
     if total <= options.soft_limit_chars || total <= kept {
         return None;
     }
-    let at = |chars: usize| text.char_indices().nth(chars).map_or(text.len(), |(byte, _)| byte);
-    let (head, tail) = (&text[..at(options.head_chars)], &text[at(total - options.tail_chars)..]);
+    let at = |chars: usize| {
+        text.char_indices()
+            .nth(chars)
+            .map_or(text.len(), |(byte, _)| byte)
+    };
+    let (head, tail) = (
+        &text[..at(options.head_chars)],
+        &text[at(total - options.tail_chars)..],
+    );
     Some(format!("{head}\n[… {} characters cut …]\n{tail}", total - kept))
 }
 
 fn join(parts: &[Part]) -> String {
-    let texts = parts.iter().filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None });
+    let texts = parts.iter().filter_map(|part| {
+        if let Part::Text { text } = part {
+            Some(text.as_str())
+        } else {
+            None
+        }
+    });
     texts.collect::<Vec<_>>().join("\n")
 }
 

@@ -70,7 +70,13 @@ impl fmt::Display for RepairAction {
 #[must_use]
 pub fn repair<'a>(items: Vec<Item<'a>>, count: Count<'_>) -> (Vec<Item<'a>>, Vec<RepairAction>) {
     let pairing = Pairing::of(&items);
-    let mut repair = Repair { items: &items, pairing, count, view: Vec::with_capacity(items.len()), actions: Vec::new() };
+    let mut repair = Repair {
+        items: &items,
+        pairing,
+        count,
+        view: Vec::with_capacity(items.len()),
+        actions: Vec::new(),
+    };
     for at in 0..items.len() {
         repair.visit(at);
     }
@@ -119,8 +125,15 @@ impl<'a> Repair<'_, 'a> {
         for (part, content) in item.message.parts.iter().enumerate() {
             let kind = match (content, self.pairing.verdict(Place { item: at, part })) {
                 (Part::ToolCall(_), Some(Verdict::Dropped(kind))) => kind,
-                (Part::ToolResult(_), Some(Verdict::Dropped(kind @ (RepairKind::Orphan | RepairKind::Duplicate)))) => kind,
-                (Part::Text { .. } | Part::Media(_) | Part::Thinking(_), _) if item.message.role == Role::Tool => RepairKind::Stray,
+                (
+                    Part::ToolResult(_),
+                    Some(Verdict::Dropped(kind @ (RepairKind::Orphan | RepairKind::Duplicate))),
+                ) => kind,
+                (Part::Text { .. } | Part::Media(_) | Part::Thinking(_), _)
+                    if item.message.role == Role::Tool =>
+                {
+                    RepairKind::Stray
+                }
                 _ => continue,
             };
             self.act(call_id(content), kind, item.seq());
@@ -135,16 +148,28 @@ impl<'a> Repair<'_, 'a> {
         }
         let stays = |part: usize| match &item.message.parts[part] {
             Part::ToolResult(_) => false,
-            Part::ToolCall(_) => matches!(self.pairing.verdict(Place { item: at, part }), Some(Verdict::Open)),
+            Part::ToolCall(_) => matches!(
+                self.pairing.verdict(Place { item: at, part }),
+                Some(Verdict::Open)
+            ),
             _ => true,
         };
-        let kept: Vec<usize> = (0..item.message.parts.len()).filter(|&part| stays(part)).collect();
+        let kept: Vec<usize> = (0..item.message.parts.len())
+            .filter(|&part| stays(part))
+            .collect();
         if kept.len() == item.message.parts.len() {
             self.view.push(item.clone());
             return;
         }
-        let lost_calls = item.message.tool_calls().count() > kept.iter().filter(|&&part| is_call(&item.message.parts[part])).count();
-        let mut parts: Vec<Part> = kept.into_iter().map(|part| item.message.parts[part].clone()).collect();
+        let lost_calls = item.message.tool_calls().count()
+            > kept
+                .iter()
+                .filter(|&&part| is_call(&item.message.parts[part]))
+                .count();
+        let mut parts: Vec<Part> = kept
+            .into_iter()
+            .map(|part| item.message.parts[part].clone())
+            .collect();
         if lost_calls && item.message.role == Role::Assistant && !parts.iter().any(says_something) {
             parts.retain(|part| !matches!(part, Part::Text { .. }));
             parts.push(Part::text(CALLS_OMITTED));
@@ -183,13 +208,18 @@ impl<'a> Repair<'_, 'a> {
             self.view.push(item.clone());
             return;
         }
-        let parts = run.iter().map(|place| item.message.parts[place.part].clone()).collect();
+        let parts = run
+            .iter()
+            .map(|place| item.message.parts[place.part].clone())
+            .collect();
         self.push_changed(first.item, Role::Tool, parts);
     }
 
     fn push_synthetic(&mut self, at: usize, call: usize) {
         let item = &self.items[at];
-        let Part::ToolCall(call) = &item.message.parts[self.pairing.calls[call].place.part] else { return };
+        let Part::ToolCall(call) = &item.message.parts[self.pairing.calls[call].place.part] else {
+            return;
+        };
         let result = ToolResult {
             call_id: call.id.clone(),
             name: call.name.clone(),
@@ -199,7 +229,10 @@ impl<'a> Repair<'_, 'a> {
         let mut message = Message::new(Role::Tool, vec![Part::ToolResult(result)]);
         message.at = item.message.at;
         let tokens = (self.count)(&message);
-        self.view.push(Item { turn: item.turn, ..Item::new(Origin::Synthetic, Cow::Owned(message), tokens) });
+        self.view.push(Item {
+            turn: item.turn,
+            ..Item::new(Origin::Synthetic, Cow::Owned(message), tokens)
+        });
         self.act(call.id.clone(), RepairKind::Synthesized, item.seq());
     }
 
@@ -221,7 +254,11 @@ impl<'a> Repair<'_, 'a> {
 
     fn push_changed(&mut self, at: usize, role: Role, parts: Vec<Part>) {
         let mut item = self.items[at].clone();
-        let message = Message { role, parts, ..item.message.clone().into_owned() };
+        let message = Message {
+            role,
+            parts,
+            ..item.message.clone().into_owned()
+        };
         item.replace(message, self.count);
         if item.action == Action::Kept {
             item.action = Action::Repaired;

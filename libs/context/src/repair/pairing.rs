@@ -47,7 +47,11 @@ struct SameId {
 
 impl Pairing {
     pub(super) fn of(items: &[Item<'_>]) -> Self {
-        let mut pairing = Self { calls: Vec::new(), verdicts: HashMap::new(), by_item: HashMap::new() };
+        let mut pairing = Self {
+            calls: Vec::new(),
+            verdicts: HashMap::new(),
+            by_item: HashMap::new(),
+        };
         let mut ids: HashMap<&str, SameId> = HashMap::new();
         for (at, item) in items.iter().enumerate() {
             for (part, content) in item.message.parts.iter().enumerate() {
@@ -102,7 +106,10 @@ impl Pairing {
                 }
             }
         }
-        Place { item: items.len(), part: 0 }
+        Place {
+            item: items.len(),
+            part: 0,
+        }
     }
 
     /// The items of every call that stays and of its result, where they are different.
@@ -112,9 +119,15 @@ impl Pairing {
     }
 
     fn add_call(&mut self, place: Place, dropped: Option<RepairKind>) {
-        self.verdicts.insert(place, dropped.map_or(Verdict::Open, Verdict::Dropped));
+        self.verdicts
+            .insert(place, dropped.map_or(Verdict::Open, Verdict::Dropped));
         self.by_item.entry(place.item).or_default().push(self.calls.len());
-        self.calls.push(Call { place, dropped, answer: None, made_up: false });
+        self.calls.push(Call {
+            place,
+            dropped,
+            answer: None,
+            made_up: false,
+        });
     }
 
     fn add_result(&mut self, place: Place, result: &ToolResult, same: &mut SameId) {
@@ -139,14 +152,18 @@ impl Pairing {
             same.made_up.push(call);
             same.made_up.sort_unstable();
         }
-        let verdict = owner.dropped.map_or(Verdict::Answers(owner.place.item), Verdict::Dropped);
+        let verdict = owner
+            .dropped
+            .map_or(Verdict::Answers(owner.place.item), Verdict::Dropped);
         self.verdicts.insert(place, verdict);
     }
 
     /// The first call in the nearest message: within one message results come in call order.
     fn take_nearest(&self, waiting: &mut Vec<usize>) -> Option<usize> {
         let nearest = self.calls[*waiting.last()?].place.item;
-        let first = waiting.iter().position(|&call| self.calls[call].place.item == nearest)?;
+        let first = waiting
+            .iter()
+            .position(|&call| self.calls[call].place.item == nearest)?;
         Some(waiting.remove(first))
     }
 

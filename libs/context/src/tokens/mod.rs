@@ -3,7 +3,7 @@
 mod estimate;
 
 use colloquy_types::message::{Media, MediaData, MediaKind, Message, Part};
-use colloquy_types::{Error, EntryBody};
+use colloquy_types::{EntryBody, Error};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -36,7 +36,17 @@ impl Tokenizer {
     pub fn for_model(model: &str) -> Self {
         let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
         let is = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
-        if is(&["gpt-4o", "gpt-4.1", "gpt-4.5", "gpt-5", "gpt-oss", "chatgpt-4o", "o1", "o3", "o4"]) {
+        if is(&[
+            "gpt-4o",
+            "gpt-4.1",
+            "gpt-4.5",
+            "gpt-5",
+            "gpt-oss",
+            "chatgpt-4o",
+            "o1",
+            "o3",
+            "o4",
+        ]) {
             Self::O200k
         } else if is(&["gpt-4", "gpt-3.5", "text-embedding-"]) {
             Self::Cl100k
@@ -119,7 +129,9 @@ pub fn count_body(body: &EntryBody, tokenizer: Tokenizer) -> u32 {
 }
 
 fn count_parts(parts: &[Part], tokenizer: Tokenizer) -> u32 {
-    parts.iter().fold(0, |sum, part| sum.saturating_add(count_part(part, tokenizer)))
+    parts
+        .iter()
+        .fold(0, |sum, part| sum.saturating_add(count_part(part, tokenizer)))
 }
 
 fn count_part(part: &Part, tokenizer: Tokenizer) -> u32 {

@@ -10,15 +10,26 @@ pub(super) const RULES: &[Rule] = &[
     ("roles alternate", alternates),
     ("a message has a list of content blocks", has_blocks),
     ("a block is known, of its role and not empty", whole_blocks),
-    ("an answer ends neither in thinking nor in white space", whole_answers),
-    ("a tool use has a legal id, a name and an object as input", whole_uses),
+    (
+        "an answer ends neither in thinking nor in white space",
+        whole_answers,
+    ),
+    (
+        "a tool use has a legal id, a name and an object as input",
+        whole_uses,
+    ),
     ("the ids of all tool uses are different", distinct_ids),
-    ("results stand first in the message behind their tool uses", results_follow),
+    (
+        "results stand first in the message behind their tool uses",
+        results_follow,
+    ),
     ("every tool use has its result in the next message", uses_answered),
 ];
 
 fn known_role(messages: &[Value]) -> Vec<usize> {
-    failing(messages, |message| matches!(text(&message["role"]), "user" | "assistant"))
+    failing(messages, |message| {
+        matches!(text(&message["role"]), "user" | "assistant")
+    })
 }
 
 fn starts_with_user(messages: &[Value]) -> Vec<usize> {
@@ -26,7 +37,9 @@ fn starts_with_user(messages: &[Value]) -> Vec<usize> {
 }
 
 fn alternates(messages: &[Value]) -> Vec<usize> {
-    (1..messages.len()).filter(|&at| messages[at]["role"] == messages[at - 1]["role"]).collect()
+    (1..messages.len())
+        .filter(|&at| messages[at]["role"] == messages[at - 1]["role"])
+        .collect()
 }
 
 fn has_blocks(messages: &[Value]) -> Vec<usize> {
@@ -35,7 +48,11 @@ fn has_blocks(messages: &[Value]) -> Vec<usize> {
 
 fn whole_blocks(messages: &[Value]) -> Vec<usize> {
     failing(messages, |message| {
-        let whole = if message["role"] == "user" { is_user_block } else { is_assistant_block };
+        let whole = if message["role"] == "user" {
+            is_user_block
+        } else {
+            is_assistant_block
+        };
         blocks(message).iter().all(whole)
     })
 }
@@ -43,17 +60,27 @@ fn whole_blocks(messages: &[Value]) -> Vec<usize> {
 /// The last answer of the whole request may not end in white space; none may end in thinking.
 fn whole_answers(messages: &[Value]) -> Vec<usize> {
     let ends_well = |at: usize, message: &Value| {
-        let Some(last) = blocks(message).last() else { return true };
+        let Some(last) = blocks(message).last() else {
+            return true;
+        };
         let is_final = at + 1 == messages.len();
-        !is_thinking(last) && !(is_final && last["type"] == "text" && ends_in_space(last))
+        let dangles = is_final && last["type"] == "text" && ends_in_space(last);
+        !is_thinking(last) && !dangles
     };
-    let answers = messages.iter().enumerate().filter(|(_, message)| message["role"] == "assistant");
-    answers.filter(|(at, message)| !ends_well(*at, message)).map(|(at, _)| at).collect()
+    let answers = messages
+        .iter()
+        .enumerate()
+        .filter(|(_, message)| message["role"] == "assistant");
+    answers
+        .filter(|(at, message)| !ends_well(*at, message))
+        .map(|(at, _)| at)
+        .collect()
 }
 
 fn whole_uses(messages: &[Value]) -> Vec<usize> {
     failing(messages, |message| {
-        uses(message).all(|block| is_id(&block["id"], 64) && is_id(&block["name"], 128) && block["input"].is_object())
+        uses(message)
+            .all(|block| is_id(&block["id"], 64) && is_id(&block["name"], 128) && block["input"].is_object())
     })
 }
 
@@ -72,7 +99,10 @@ fn results_follow(messages: &[Value]) -> Vec<usize> {
     let mut open: HashSet<&str> = HashSet::new();
     let mut broken = Vec::new();
     for (at, message) in messages.iter().enumerate() {
-        let leading = blocks(message).iter().take_while(|block| is_result(block)).count();
+        let leading = blocks(message)
+            .iter()
+            .take_while(|block| is_result(block))
+            .count();
         let known = results(message).all(|block| open.remove(text(&block["tool_use_id"])));
         if !known || results(message).count() != leading {
             broken.push(at);
@@ -97,7 +127,9 @@ fn uses_answered(messages: &[Value]) -> Vec<usize> {
 
 /// Whether a provider's own blocks may stand as a whole answer.
 pub(crate) fn are_assistant_blocks(blocks: &[Value]) -> bool {
-    let ends_well = blocks.last().is_some_and(|last| !is_thinking(last) && !ends_in_space(last));
+    let ends_well = blocks
+        .last()
+        .is_some_and(|last| !is_thinking(last) && !ends_in_space(last));
     ends_well && blocks.iter().all(is_assistant_block)
 }
 

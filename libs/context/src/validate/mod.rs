@@ -39,20 +39,34 @@ pub fn validate(format: Format, bytes: &[u8]) -> Vec<Violation> {
         Format::Neutral | Format::OpenaiResponses | Format::Gemini | Format::Mistral => &[],
     };
     let Ok(Value::Array(messages)) = serde_json::from_slice(bytes) else {
-        return vec![Violation { rule: "a request is a list of messages", message: 0 }];
+        return vec![Violation {
+            rule: "a request is a list of messages",
+            message: 0,
+        }];
     };
     if messages.is_empty() {
-        return vec![Violation { rule: "a request has a message", message: 0 }];
+        return vec![Violation {
+            rule: "a request has a message",
+            message: 0,
+        }];
     }
     let broken = |(rule, check): &Rule| -> Vec<Violation> {
-        check(&messages).into_iter().map(|message| Violation { rule, message }).collect()
+        check(&messages)
+            .into_iter()
+            .map(|message| Violation { rule, message })
+            .collect()
     };
     rules.iter().flat_map(broken).collect()
 }
 
 /// Indexes of the messages for which `is_ok` is false.
 fn failing(messages: &[Value], is_ok: impl Fn(&Value) -> bool) -> Vec<usize> {
-    messages.iter().enumerate().filter(|(_, message)| !is_ok(message)).map(|(at, _)| at).collect()
+    messages
+        .iter()
+        .enumerate()
+        .filter(|(_, message)| !is_ok(message))
+        .map(|(at, _)| at)
+        .collect()
 }
 
 fn list(value: &Value) -> &[Value] {

@@ -8,15 +8,26 @@ pub(super) const RULES: &[Rule] = &[
     ("a role is system, user, assistant or tool", known_role),
     ("a message says something", has_content),
     ("a part of a content is known and not empty", whole_parts),
-    ("only an assistant calls tools, and a list of calls is not empty", callers),
-    ("a call has a legal id and name and its arguments as text", whole_calls),
+    (
+        "only an assistant calls tools, and a list of calls is not empty",
+        callers,
+    ),
+    (
+        "a call has a legal id and name and its arguments as text",
+        whole_calls,
+    ),
     ("the ids of all calls are different", distinct_ids),
     ("a result follows the message of its call", results_follow),
-    ("every call has its result before the next message", calls_answered),
+    (
+        "every call has its result before the next message",
+        calls_answered,
+    ),
 ];
 
 fn known_role(messages: &[Value]) -> Vec<usize> {
-    failing(messages, |message| matches!(text(&message["role"]), "system" | "user" | "assistant" | "tool"))
+    failing(messages, |message| {
+        matches!(text(&message["role"]), "system" | "user" | "assistant" | "tool")
+    })
 }
 
 fn has_content(messages: &[Value]) -> Vec<usize> {
@@ -30,13 +41,19 @@ fn has_content(messages: &[Value]) -> Vec<usize> {
 
 fn whole_parts(messages: &[Value]) -> Vec<usize> {
     failing(messages, |message| {
-        list(&message["content"]).iter().all(|part| match text(&part["type"]) {
-            "text" => says_something(&part["text"]),
-            "image_url" => says_something(&part["image_url"]["url"]),
-            "input_audio" => says_something(&part["input_audio"]["data"]) && part["input_audio"]["format"].is_string(),
-            "file" => says_something(&part["file"]["file_data"]) || says_something(&part["file"]["file_id"]),
-            _ => false,
-        })
+        list(&message["content"])
+            .iter()
+            .all(|part| match text(&part["type"]) {
+                "text" => says_something(&part["text"]),
+                "image_url" => says_something(&part["image_url"]["url"]),
+                "input_audio" => {
+                    says_something(&part["input_audio"]["data"]) && part["input_audio"]["format"].is_string()
+                }
+                "file" => {
+                    says_something(&part["file"]["file_data"]) || says_something(&part["file"]["file_id"])
+                }
+                _ => false,
+            })
     })
 }
 
@@ -63,7 +80,10 @@ fn distinct_ids(messages: &[Value]) -> Vec<usize> {
     let mut seen = HashSet::new();
     let mut broken = Vec::new();
     for (at, message) in messages.iter().enumerate() {
-        if !list(&message["tool_calls"]).iter().all(|call| seen.insert(text(&call["id"]))) {
+        if !list(&message["tool_calls"])
+            .iter()
+            .all(|call| seen.insert(text(&call["id"])))
+        {
             broken.push(at);
         }
     }
@@ -105,5 +125,8 @@ fn calls_answered(messages: &[Value]) -> Vec<usize> {
 }
 
 fn call_ids(message: &Value) -> HashSet<&str> {
-    list(&message["tool_calls"]).iter().map(|call| text(&call["id"])).collect()
+    list(&message["tool_calls"])
+        .iter()
+        .map(|call| text(&call["id"]))
+        .collect()
 }
