@@ -71,11 +71,13 @@ impl Coord for MemoryCoord {
         let serves = |entry: &Entry| agents.is_empty() || agents.contains(&entry.agent);
         let mine = || tenant.sessions.iter().filter(|(_, entry)| serves(entry));
         let ready = mine().filter(|(_, entry)| entry.due <= now).min_by_key(|(id, entry)| (entry.lane, entry.due, **id));
-        if let Some(session) = ready.map(|(id, _)| *id) {
-            tenant.sessions.remove(&session);
-            return Ok(Popped::Ready(session));
-        }
+        let ready = ready.map(|(id, _)| *id);
         let next = mine().map(|(_, entry)| entry.due).min();
+        if let Some(session) = ready
+            && let Some(entry) = tenant.sessions.remove(&session)
+        {
+            return Ok(Popped::Ready { session, agent: entry.agent, lane: entry.lane });
+        }
         Ok(next.map_or(Popped::Empty, |due| Popped::Later(due.saturating_duration_since(now))))
     }
 

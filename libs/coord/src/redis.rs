@@ -23,30 +23,30 @@ redis.call('PEXPIRE', KEYS[3], 60000)
 return due
 ";
 
-/// Looks at the first due sessions, most urgent lane first. Answers {session} or {false, milliseconds}.
+/// Looks at the first due sessions, most urgent lane first. Answers {session, agent, lane} or {'', '', milliseconds}.
 const POP: &str = r"
 local now = redis.call('TIME')
 local at = now[1] * 1000 + math.floor(now[2] / 1000)
 local wanted = {}
 for i = 1, #ARGV do wanted[ARGV[i]] = true end
 local function serves(agent) return #ARGV == 0 or wanted[agent] end
-local best, best_lane
+local best, best_lane, best_agent
 local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', at, 'LIMIT', 0, 200)
 for _, session in ipairs(due) do
   local known = redis.call('HGET', KEYS[2], session)
   local lane, agent = string.match(known or '0 ', '^(%d+) (.*)$')
   if known and serves(agent) and (not best or tonumber(lane) < best_lane) then
-    best, best_lane = session, tonumber(lane)
+    best, best_lane, best_agent = session, tonumber(lane), agent
   end
 end
 if best then
   redis.call('ZREM', KEYS[1], best)
   redis.call('HDEL', KEYS[2], best)
-  return {best, 0}
+  return {best, best_agent, best_lane}
 end
 local later = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. at, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-if later[2] then return {'', tonumber(later[2]) - at} end
-return {'', -1}
+if later[2] then return {'', '', tonumber(later[2]) - at} end
+return {'', '', -1}
 ";
 
 /// How often a waiter looks while nothing is hinted: what idle replicas cost.
@@ -93,14 +93,11 @@ fn key(tenant: TenantId, part: &str) -> String {
     format!("colloquy:{{{tenant}}}:{part}")
 }
 
-fn lane_number(lane: Lane) -> u8 {
-    match lane {
-        Lane::User => 0,
-        Lane::Subagent => 1,
-        Lane::Cron => 2,
-        Lane::Heartbeat => 3,
-        Lane::Background => 4,
-    }
+/// By urgency; the place is the number in Redis.
+const LANES: [Lane; 5] = [Lane::User, Lane::Subagent, Lane::Cron, Lane::Heartbeat, Lane::Background];
+
+fn lane_number(lane: Lane) -> usize {
+    LANES.iter().position(|known| *known == lane).unwrap_or(0)
 }
 
 #[async_trait]
@@ -120,10 +117,11 @@ impl Coord for RedisCoord {
         agents.iter().for_each(|agent| {
             call.arg(agent.as_str());
         });
-        let answer: Result<(String, i64), RedisError> = call.invoke_async(&mut self.connection.clone()).await;
-        let (session, later) = answer.map_err(unavailable)?;
+        let answer: Result<(String, String, i64), RedisError> = call.invoke_async(&mut self.connection.clone()).await;
+        let (session, agent, later) = answer.map_err(unavailable)?;
         if !session.is_empty() {
-            return session.parse().map(Popped::Ready);
+            let lane = LANES.get(usize::try_from(later).unwrap_or(0)).copied().unwrap_or_default();
+            return Ok(Popped::Ready { session: session.parse()?, agent: AgentId::parse(&agent)?, lane });
         }
         Ok(u64::try_from(later).map_or(Popped::Empty, |millis| Popped::Later(Duration::from_millis(millis))))
     }

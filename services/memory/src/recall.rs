@@ -1,6 +1,5 @@
 //! Recall within a session's scope.
 
-use crate::extract::STRATEGY;
 use crate::rank::{RankOptions, Ranked, block, rank};
 use crate::scope;
 use crate::service::MemoryServer;
@@ -38,7 +37,7 @@ pub async fn recall(server: &MemoryServer, tenant: TenantId, request: v1::Recall
         server.store.count_recalls(tenant, &ids).await?;
     }
     let key =
-        WatermarkKey { transcript: session.transcript, branch: session.branch, strategy: STRATEGY.to_owned() };
+        WatermarkKey { transcript: session.transcript, branch: session.branch, strategy: server.extractor.strategy().to_owned() };
     let extracted_through = server.store.watermark(tenant, &key).await?.through.0;
     Ok(v1::RecallResponse {
         block: block(&ranked),

@@ -18,7 +18,6 @@ pub struct SessionView {
     pub key: SessionKey,
     pub transcript: TranscriptId,
     pub branch: BranchId,
-    pub head: Seq,
 }
 
 #[derive(Clone)]
@@ -49,7 +48,6 @@ impl Sessions {
             key: SessionKey::parse(&session.key)?,
             transcript: session.transcript_id.parse()?,
             branch: session.branch_id.parse()?,
-            head: Seq(session.head_seq),
         })
     }
 

@@ -18,6 +18,10 @@ fn entry(tenant: TenantId, agent: &str, lane: Lane, due_in: u64) -> Scheduled {
     }
 }
 
+fn ready(entry: &Scheduled) -> Popped {
+    Popped::Ready { session: entry.session, agent: entry.agent.clone(), lane: entry.lane }
+}
+
 async fn redis() -> Option<Arc<dyn Coord>> {
     match std::env::var("COLLOQUY_TEST_REDIS_URL") {
         Ok(url) => Some(Arc::new(RedisCoord::connect(&url).await.unwrap())),
@@ -51,7 +55,7 @@ async fn a_session_is_popped_once(coord: Arc<dyn Coord>) {
     let one = entry(TenantId::new(), "a", Lane::User, 0);
     coord.schedule(&one).await.unwrap();
     coord.schedule(&one).await.unwrap();
-    assert_eq!(coord.pop(one.tenant, &[]).await.unwrap(), Popped::Ready(one.session));
+    assert_eq!(coord.pop(one.tenant, &[]).await.unwrap(), ready(&one));
     assert_eq!(coord.pop(one.tenant, &[]).await.unwrap(), Popped::Empty);
     coord.ping().await.unwrap();
 }
@@ -72,7 +76,7 @@ async fn an_earlier_time_wins(coord: Arc<dyn Coord>) {
     coord.schedule(&one).await.unwrap();
     one.due_in = Duration::from_secs(90);
     coord.schedule(&one).await.unwrap();
-    assert_eq!(coord.pop(one.tenant, &[]).await.unwrap(), Popped::Ready(one.session));
+    assert_eq!(coord.pop(one.tenant, &[]).await.unwrap(), ready(&one));
 }
 
 async fn people_come_before_housekeeping(coord: Arc<dyn Coord>) {
@@ -80,8 +84,8 @@ async fn people_come_before_housekeeping(coord: Arc<dyn Coord>) {
     let (background, person) = (entry(tenant, "a", Lane::Background, 0), entry(tenant, "a", Lane::User, 0));
     coord.schedule(&background).await.unwrap();
     coord.schedule(&person).await.unwrap();
-    assert_eq!(coord.pop(tenant, &[]).await.unwrap(), Popped::Ready(person.session));
-    assert_eq!(coord.pop(tenant, &[]).await.unwrap(), Popped::Ready(background.session));
+    assert_eq!(coord.pop(tenant, &[]).await.unwrap(), ready(&person));
+    assert_eq!(coord.pop(tenant, &[]).await.unwrap(), ready(&background));
 }
 
 async fn a_worker_gets_only_its_agents_and_tenant(coord: Arc<dyn Coord>) {
@@ -90,7 +94,7 @@ async fn a_worker_gets_only_its_agents_and_tenant(coord: Arc<dyn Coord>) {
     let other = AgentId::parse("b").unwrap();
     assert_eq!(coord.pop(one.tenant, &[other.clone()]).await.unwrap(), Popped::Empty);
     assert_eq!(coord.pop(TenantId::new(), &[]).await.unwrap(), Popped::Empty);
-    assert_eq!(coord.pop(one.tenant, &[other, one.agent.clone()]).await.unwrap(), Popped::Ready(one.session));
+    assert_eq!(coord.pop(one.tenant, &[other, one.agent.clone()]).await.unwrap(), ready(&one));
 }
 
 async fn a_waiter_is_woken(coord: Arc<dyn Coord>) {

@@ -1,0 +1,40 @@
+//! Seeds the schedule from the database: what was lost with Redis or a replica comes back within one pause.
+//! Every replica sweeps; seeding twice is harmless.
+
+use crate::service::Router;
+use crate::{Config, route::schedule};
+use colloquy_proto::convert::{duration, duration_ms};
+use colloquy_proto::v1;
+use colloquy_service_kit::client::untenanted;
+use colloquy_service_kit::from_status;
+use colloquy_types::queue::Lane;
+use colloquy_types::{AgentId, Result};
+use std::time::Duration;
+
+const LIMIT: u32 = 2_000;
+
+pub async fn run(router: Router, config: Config) -> Result<()> {
+    let horizon = i64::try_from(config.sweep_ms).unwrap_or(1_000) * 2;
+    while router
+        .shutdown
+        .sleep(Duration::from_millis(config.sweep_ms).mul_f64(rand::random_range(0.8..1.2)))
+        .await
+    {
+        if let Err(error) = seed(&router, horizon).await {
+            tracing::warn!(%error, "schedule sweep failed");
+        }
+    }
+    Ok(())
+}
+
+async fn seed(router: &Router, horizon: i64) -> Result<()> {
+    let message = v1::ListRunnableRequest { horizon: Some(duration(horizon)), limit: LIMIT };
+    let found = router.history().list_runnable(untenanted(message)).await.map_err(from_status)?.into_inner();
+    for session in found.sessions {
+        let due = session.due_in.as_ref().map_or(0, duration_ms);
+        let lane = Lane::from(session.lane());
+        let (tenant, agent) = (session.tenant_id.parse()?, AgentId::parse(&session.agent)?);
+        schedule(router, tenant, agent, &session.session_id, lane, due).await;
+    }
+    Ok(())
+}
