@@ -3,7 +3,9 @@
 
 use crate::transcript::Branch;
 use async_trait::async_trait;
-use colloquy_types::{BranchId, Epoch, Fence, JobId, NewEntry, Result, Seq, SessionId, TenantId, TranscriptId};
+use colloquy_types::{
+    BranchId, Epoch, Fence, JobId, NewEntry, Result, Seq, SessionId, TenantId, TranscriptId,
+};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BeginCompaction {
@@ -44,7 +46,11 @@ pub enum SkipReason {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Begun {
-    Run { marker: Marker, snapshot: Box<Snapshot>, chunks: Vec<Chunk> },
+    Run {
+        marker: Marker,
+        snapshot: Box<Snapshot>,
+        chunks: Vec<Chunk>,
+    },
     Skipped(SkipReason),
 }
 

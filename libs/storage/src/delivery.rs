@@ -29,9 +29,14 @@ pub struct Delivery {
 pub enum Ack {
     Delivered,
     /// Offered again after the delay.
-    Retry { delay_ms: i64, detail: String },
+    Retry {
+        delay_ms: i64,
+        detail: String,
+    },
     /// Never offered again.
-    Dead { detail: String },
+    Dead {
+        detail: String,
+    },
 }
 
 #[async_trait]

@@ -19,7 +19,9 @@ impl JobKind {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Compaction, Self::MemoryExtract].into_iter().find(|kind| kind.as_str() == text)
+        [Self::Compaction, Self::MemoryExtract]
+            .into_iter()
+            .find(|kind| kind.as_str() == text)
     }
 }
 
@@ -49,9 +51,16 @@ impl JobState {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Queued, Self::Published, Self::Running, Self::Done, Self::Cancelled, Self::Dead]
-            .into_iter()
-            .find(|state| state.as_str() == text)
+        [
+            Self::Queued,
+            Self::Published,
+            Self::Running,
+            Self::Done,
+            Self::Cancelled,
+            Self::Dead,
+        ]
+        .into_iter()
+        .find(|state| state.as_str() == text)
     }
 }
 
@@ -107,9 +116,14 @@ pub enum Started {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobEnd {
-    Done { result_json: String },
+    Done {
+        result_json: String,
+    },
     /// Counts as an attempt; queued again after the delay, dead after five.
-    Failed { error: String, retry_ms: i64 },
+    Failed {
+        error: String,
+        retry_ms: i64,
+    },
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -127,11 +141,20 @@ pub trait Jobs: Send + Sync {
 
     /// Across tenants, at most `per_tenant` of each, oldest due first: queued and due; published longer than
     /// `republish_ms` ago and not started; running past their lease (this counts as a failed run).
-    async fn list_publishable(&self, per_tenant: u32, limit: u32, republish_ms: i64)
-    -> Result<Vec<(TenantId, JobId)>>;
+    async fn list_publishable(
+        &self,
+        per_tenant: u32,
+        limit: u32,
+        republish_ms: i64,
+    ) -> Result<Vec<(TenantId, JobId)>>;
 
     /// Marks the job published under the next number. `None` when it is not publishable any more.
-    async fn mark_published(&self, tenant: TenantId, id: JobId, republish_ms: i64) -> Result<Option<Published>>;
+    async fn mark_published(
+        &self,
+        tenant: TenantId,
+        id: JobId,
+        republish_ms: i64,
+    ) -> Result<Option<Published>>;
 
     /// A worker takes the job under a lease; a run whose lease has passed counts as failed first. `NOT_FOUND`.
     async fn start_job(&self, tenant: TenantId, id: JobId, lease_ms: i64) -> Result<Started>;

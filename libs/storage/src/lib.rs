@@ -29,10 +29,12 @@ mod turn;
 pub use account::{ChannelAccount, ChannelAccounts};
 pub use agent::{Agent, Agents};
 pub use compaction::{
-    ApplyCompaction, Begun, BeginCompaction, Chunk, Compactions, FailCompaction, Marker, SkipReason, Snapshot,
+    ApplyCompaction, BeginCompaction, Begun, Chunk, Compactions, FailCompaction, Marker, SkipReason, Snapshot,
 };
 pub use delivery::{Ack, Deliveries, Delivery, NewDelivery};
-pub use inbox::{AcceptInput, Acceptance, Accepted, Decide, Inbox, InboxRow, PolicyId, TurnLimits, with_text};
+pub use inbox::{
+    AcceptInput, Acceptance, Accepted, Decide, Inbox, InboxRow, PolicyId, TurnLimits, with_text,
+};
 pub use job::{Job, JobEnd, JobFilter, JobKind, JobState, Jobs, NewJob, Published, Started};
 pub use key::{ApiKey, ApiKeys};
 pub use memory::{
@@ -42,8 +44,8 @@ pub use session::{Counters, Session, SessionFilter, SessionPatch, Sessions};
 pub use tenant::{Tenant, Tenants};
 pub use transcript::{Branch, EntryPage, Marks, Order, Transcripts, Window};
 pub use turn::{
-    ClaimRequest, Claimed, ClaimedTurn, CommitInput, Committed, CompactAbove, Expired, Queue, QueuedTurn, Release,
-    Renewal, Runnable, StageInput, StopScope, Stopped, TurnView, Turns, Usage,
+    ClaimRequest, Claimed, ClaimedTurn, CommitInput, Committed, CompactAbove, Expired, Queue, QueuedTurn,
+    Release, Renewal, Runnable, StageInput, StopScope, Stopped, TurnView, Turns, Usage,
 };
 
 use async_trait::async_trait;
@@ -61,8 +63,14 @@ pub trait ControlStore: Clocked + Tenants + ApiKeys + Agents + ChannelAccounts {
 impl<T: Clocked + Tenants + ApiKeys + Agents + ChannelAccounts> ControlStore for T {}
 
 /// What `history` keeps.
-pub trait HistoryStore: Clocked + Sessions + Transcripts + Inbox + Turns + Deliveries + Jobs + Compactions {}
-impl<T: Clocked + Sessions + Transcripts + Inbox + Turns + Deliveries + Jobs + Compactions> HistoryStore for T {}
+pub trait HistoryStore:
+    Clocked + Sessions + Transcripts + Inbox + Turns + Deliveries + Jobs + Compactions
+{
+}
+impl<T: Clocked + Sessions + Transcripts + Inbox + Turns + Deliveries + Jobs + Compactions> HistoryStore
+    for T
+{
+}
 
 /// What `memory` keeps.
 pub trait MemoryStore: Clocked + Memories {}

@@ -18,8 +18,14 @@ pub enum MemoryKind {
 }
 
 impl MemoryKind {
-    pub const ALL: [Self; 6] =
-        [Self::Preference, Self::Profile, Self::Decision, Self::Event, Self::Task, Self::Knowledge];
+    pub const ALL: [Self; 6] = [
+        Self::Preference,
+        Self::Profile,
+        Self::Decision,
+        Self::Event,
+        Self::Task,
+        Self::Knowledge,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -112,9 +118,17 @@ pub struct MemoryFilter {
 pub enum MemoryOp {
     Add(Memory),
     /// Same text again: raise confidence and importance to at least these, add the sources.
-    Reinforce { id: MemoryId, importance: f32, confidence: f32, sources: Vec<EntryId> },
+    Reinforce {
+        id: MemoryId,
+        importance: f32,
+        confidence: f32,
+        sources: Vec<EntryId>,
+    },
     /// The old one gets `valid_to` = now, the new one names it in `supersedes`.
-    Supersede { old: MemoryId, new: Memory },
+    Supersede {
+        old: MemoryId,
+        new: Memory,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

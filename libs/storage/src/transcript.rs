@@ -79,5 +79,6 @@ pub trait Transcripts: Send + Sync {
 
     /// Notes outside a turn, at the head of the session's current branch. Returns the new head.
     /// `CONFLICT` while a turn of the session runs (its block must stay contiguous with what it saw).
-    async fn append_entries(&self, tenant: TenantId, session: SessionId, entries: &[NewEntry]) -> Result<Seq>;
+    async fn append_entries(&self, tenant: TenantId, session: SessionId, entries: &[NewEntry])
+    -> Result<Seq>;
 }

@@ -147,8 +147,12 @@ pub struct Committed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Release {
     /// Back to the queue's front after a back-off; fails for good after the last attempt.
-    Retry { error: String },
-    Fail { error: String },
+    Retry {
+        error: String,
+    },
+    Fail {
+        error: String,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,7 +177,11 @@ pub enum Expired {
     /// Waiting again, from the instant given.
     Requeued { session: SessionId, due: UnixMillis },
     /// Ended (`FAILED`, or the outcome of its stop); `next_due` of the session.
-    Ended { session: SessionId, outcome: Outcome, next_due: Option<UnixMillis> },
+    Ended {
+        session: SessionId,
+        outcome: Outcome,
+        next_due: Option<UnixMillis>,
+    },
     /// It was renewed, or had ended before.
     NotExpired,
 }
@@ -243,7 +251,13 @@ pub trait Turns: Send + Sync {
     /// `FENCED` under another number or after the turn ended, `NOT_FOUND` for an unknown turn. A lease that has
     /// passed but was not taken away can still be renewed. `steer_through` acknowledges steered messages: they
     /// count as the turn's own from then on. The time left of a stopping turn is that to its deadline.
-    async fn renew(&self, tenant: TenantId, turn: TurnId, fence: Fence, steer_through: i64) -> Result<Renewal>;
+    async fn renew(
+        &self,
+        tenant: TenantId,
+        turn: TurnId,
+        fence: Fence,
+        steer_through: i64,
+    ) -> Result<Renewal>;
 
     /// Confirms an offer and reads; a confirmed lease is not extended. `FENCED` like `renew`.
     async fn view(&self, tenant: TenantId, turn: TurnId, fence: Fence) -> Result<TurnView>;
@@ -269,7 +283,13 @@ pub trait Turns: Send + Sync {
     /// leaves its user messages and an `interrupted` entry in the transcript: its reason is the stop's outcome
     /// (`CANCELLED_STOP`, …) or the error, its attempt the last one, and it holds what that attempt staged.
     /// Every message of the turn, steers included, gets the outcome, with the error as detail.
-    async fn release(&self, tenant: TenantId, turn: TurnId, fence: Fence, release: &Release) -> Result<Expired>;
+    async fn release(
+        &self,
+        tenant: TenantId,
+        turn: TurnId,
+        fence: Fence,
+        release: &Release,
+    ) -> Result<Expired>;
 
     /// Running turns become stopping (outcome `CANCELLED_STOP`; one that is stopping already keeps its own) with
     /// `deadline_ms` from now; with [`StopScope::All`] waiting turns end.

@@ -1,0 +1,66 @@
+//! Tenants.
+
+use super::fixture::*;
+use crate::*;
+use colloquy_types::{Reason, TenantId};
+
+pub async fn a_tenant_is_created_and_found(f: &Fixture) {
+    let id = TenantId::new();
+    let created = f.store.create_tenant(id, "Acme").await.unwrap();
+    assert_eq!(
+        created,
+        Tenant {
+            id,
+            name: "Acme".to_owned(),
+            created: f.store.now().await.unwrap()
+        }
+    );
+    assert_eq!(f.store.get_tenant(id).await.unwrap(), Some(created));
+    assert_eq!(f.store.get_tenant(TenantId::new()).await.unwrap(), None);
+}
+
+pub async fn a_tenants_name_is_taken_once(f: &Fixture) {
+    f.store.create_tenant(TenantId::new(), "Acme").await.unwrap();
+    refused(
+        f.store.create_tenant(TenantId::new(), "Acme").await,
+        Reason::Conflict,
+    );
+    f.store.create_tenant(TenantId::new(), "acme").await.unwrap();
+}
+
+pub async fn tenants_are_listed_by_creation(f: &Fixture) {
+    let mut expected = Vec::new();
+    for n in 0..5 {
+        expected.push(
+            f.store
+                .create_tenant(TenantId::new(), &format!("tenant {n}"))
+                .await
+                .unwrap(),
+        );
+        f.advance(1).await;
+    }
+    let mut found = Vec::new();
+    let mut page = PageRequest { size: 2, token: None };
+    for items in [2, 2, 1] {
+        let listed = f.store.list_tenants(&page).await.unwrap();
+        assert_eq!((listed.items.len(), listed.next.is_some()), (items, items == 2));
+        found.extend(listed.items);
+        page.token = listed.next;
+    }
+    assert_eq!(found, expected);
+    let whole = f
+        .store
+        .list_tenants(&PageRequest { size: 5, token: None })
+        .await
+        .unwrap();
+    assert_eq!((whole.items.len(), whole.next), (5, None));
+}
+
+pub async fn a_made_up_cursor_is_refused(f: &Fixture) {
+    let page = PageRequest {
+        size: 2,
+        token: Some("made up".to_owned()),
+    };
+    let error = refused(f.store.list_tenants(&page).await, Reason::InvalidField);
+    assert_eq!(error.field.as_deref(), Some("page_token"));
+}
