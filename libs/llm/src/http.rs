@@ -11,12 +11,17 @@ const ERROR_BYTES: usize = 8 << 10;
 
 static PROVIDER: Once = Once::new();
 
-/// A client for calls that take at most `timeout`.
-pub fn client(config: &ModelConfig) -> Result<Client, ModelError> {
-    // Every client build would panic without one; a second installation is refused, which is fine.
+/// Installs the TLS provider of the process. Every HTTP client build panics without one; a second installation is
+/// refused, which is fine.
+pub fn install_tls() {
     PROVIDER.call_once(|| {
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
+}
+
+/// A client for calls that take at most `timeout`.
+pub fn client(config: &ModelConfig) -> Result<Client, ModelError> {
+    install_tls();
     Client::builder()
         .connect_timeout(Duration::from_secs(5))
         .timeout(Duration::from_secs(config.timeout_s))

@@ -15,6 +15,7 @@ mod tasks;
 
 pub use config::{ModelConfig, Provider};
 pub use error::ModelError;
+pub use http::install_tls;
 pub use tasks::{Candidate, CandidateKind, Extractor, Line, Speaker, Summariser, SummaryRequest};
 
 use async_trait::async_trait;

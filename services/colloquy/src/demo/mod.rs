@@ -1,0 +1,110 @@
+//! `colloquy demo`: a conversation through a whole server, by the real webhook and a real gRPC worker.
+//!
+//! The counts at the end are read back from the server and compared with what was said, never assumed.
+
+mod agent;
+mod check;
+mod driver;
+mod script;
+mod target;
+mod timeline;
+
+use crate::demo::agent::Tally;
+use crate::demo::driver::Driver;
+use crate::demo::script::Script;
+use crate::demo::target::{Stores, Target};
+use crate::demo::timeline::Timeline;
+use anyhow::Context;
+use colloquy_service_kit::telemetry::{self, TelemetryConfig};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Needs nothing but this binary.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  colloquy demo\n  colloquy demo --transcript chats.json.gz --json\n  \
+                        colloquy demo --stores postgres=postgres://postgres@127.0.0.1/demo,redis=redis://127.0.0.1,nats=nats://127.0.0.1")]
+pub struct Args {
+    /// Play a chat transcript in OpenAI's format instead: a JSON list of messages, or a list of objects with such a
+    /// list under `traj` or `messages` (one session each); plain or gzip.
+    #[arg(long, value_name = "FILE")]
+    transcript: Option<PathBuf>,
+    /// Real servers, one process per service: postgres=URL,redis=URL,nats=URL. The Postgres user owns the database.
+    #[arg(long, value_name = "LIST")]
+    stores: Option<Stores>,
+    /// Log filter.
+    #[arg(long, default_value = "error")]
+    log: String,
+}
+
+/// What the demo counted; the last four are read back and compared.
+#[derive(Debug, Default, Serialize)]
+pub struct Summary {
+    pub accepted: u64,
+    pub turns: u64,
+    pub committed: i64,
+    pub entries: u64,
+    pub deliveries: u64,
+    pub compactions: i64,
+    pub memories: u64,
+    pub context: ContextCounts,
+    pub lost: u64,
+    pub duplicated: u64,
+    pub out_of_order: u64,
+    pub elapsed_ms: u128,
+}
+
+/// Sums over all builds.
+#[derive(Debug, Default, Clone, Serialize)]
+pub struct ContextCounts {
+    pub built: u64,
+    pub tokens_in: u64,
+    pub tokens_out: u64,
+    pub trimmed: u64,
+    pub cleared: u64,
+    pub repaired: u64,
+    pub invalid: u64,
+}
+
+impl Summary {
+    fn is_clean(&self) -> bool {
+        self.lost + self.duplicated + self.out_of_order + self.context.invalid == 0
+    }
+}
+
+pub async fn run(args: Args, json: bool) -> anyhow::Result<ExitCode> {
+    telemetry::init(&TelemetryConfig { log: args.log.clone(), ..TelemetryConfig::default() });
+    let script = match &args.transcript {
+        Some(file) => Script::from_transcript(file).with_context(|| format!("cannot play {}", file.display()))?,
+        None => Script::bundled()?,
+    };
+    let timeline = Timeline::new(!json);
+    let started = Instant::now();
+    let target = Target::start(args.stores.as_ref(), &args.log, &timeline).await?;
+    let played = play(&target, &script, &timeline).await;
+    target.stop().await;
+    let mut summary = played?;
+    summary.elapsed_ms = started.elapsed().as_millis();
+    if json {
+        println!("{}", serde_json::to_string(&summary)?);
+    } else {
+        timeline.summary(&summary);
+    }
+    Ok(if summary.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn play(target: &Target, script: &Script, timeline: &Timeline) -> anyhow::Result<Summary> {
+    let (driver, tally) = (Driver::prepare(target, script, timeline).await?, Tally::default());
+    let worker = driver.start_worker(tally.clone());
+    let deliveries = driver.start_deliveries();
+    let accepted = driver.play(script).await?;
+    let mut summary = Summary { accepted, ..Summary::default() };
+    driver.settle(script).await?;
+    driver.recall(script).await?;
+    check::read_back(&driver, script, &mut summary).await?;
+    summary.deliveries = deliveries.stop().await;
+    worker.stop().await?;
+    (summary.turns, summary.context) = tally.sums();
+    Ok(summary)
+}

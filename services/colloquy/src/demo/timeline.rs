@@ -1,0 +1,68 @@
+//! What a person reads while the demo runs.
+
+use super::Summary;
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Prints one line per event, or nothing.
+#[derive(Clone)]
+pub struct Timeline {
+    shown: bool,
+    start: Arc<Instant>,
+}
+
+impl Timeline {
+    pub fn new(shown: bool) -> Self {
+        Self { shown, start: Arc::new(Instant::now()) }
+    }
+
+    /// A heading.
+    pub fn title(&self, text: &str) {
+        if self.shown {
+            println!("\n{text}");
+        }
+    }
+
+    /// One event: when, what, who, and the details.
+    pub fn event(&self, what: &str, who: impl Display, details: impl Display) {
+        if self.shown {
+            let seconds = self.start.elapsed().as_secs_f64();
+            println!("{seconds:7.2}s  {what:<10} {who:<14} {details}");
+        }
+    }
+
+    pub fn summary(&self, summary: &Summary) {
+        let context = &summary.context;
+        println!("\nSummary");
+        let line = |name: &str, value: String| println!("  {name:<22} {value}");
+        line("messages accepted", summary.accepted.to_string());
+        line("turns answered", format!("{} ({} committed)", summary.turns, summary.committed));
+        line("entries stored", summary.entries.to_string());
+        line("replies delivered", summary.deliveries.to_string());
+        line(
+            "contexts built",
+            format!(
+                "{}: {} tokens in reach, {} sent; {} results trimmed, {} cleared, {} repairs",
+                context.built, context.tokens_in, context.tokens_out, context.trimmed, context.cleared, context.repaired
+            ),
+        );
+        line("compactions", summary.compactions.to_string());
+        line("memories", summary.memories.to_string());
+        line(
+            "read back",
+            format!(
+                "{} lost, {} doubled, {} out of order, {} invalid contexts",
+                summary.lost, summary.duplicated, summary.out_of_order, context.invalid
+            ),
+        );
+        line("time", format!("{:.1} s", summary.elapsed_ms as f64 / 1_000.0));
+        println!("\n{}", if summary.is_clean() { "Everything that was said is there, once and in order." } else { "Something is wrong: see the counts above." });
+    }
+}
+
+/// The beginning of a text on one line.
+pub fn excerpt(text: &str, chars: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= chars { line } else { format!("{}…", line.chars().take(chars).collect::<String>()) }
+}

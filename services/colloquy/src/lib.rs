@@ -1,0 +1,18 @@
+//! The one binary: servers, the operator's commands, the demo.
+//!
+//! Owns the assembly: which services share a process, on which stores. `wiring` is the only file that names
+//! concrete backends. To add a verb: a file and its arm in [`app`].
+
+pub mod app;
+pub mod assemble;
+pub mod cli;
+pub mod config;
+mod credentials;
+pub mod demo;
+mod dev;
+pub mod embedded;
+mod ops;
+mod serve;
+pub mod wiring;
+
+pub use config::Config;

@@ -1,0 +1,115 @@
+//! Verbs for operating a process: migrate, wait-for, healthcheck, config.
+
+use crate::app::ConfigFile;
+use crate::config::Config;
+use crate::wiring;
+use anyhow::{Context, bail};
+use clap::Subcommand;
+use colloquy_service_kit::config::ConfigError;
+use colloquy_types::{Error, Reason};
+use std::process::ExitCode;
+use std::time::Duration;
+
+#[derive(Debug, clap::Args)]
+pub struct ConfigArgs {
+    #[command(flatten)]
+    file: ConfigFile,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct WaitArgs {
+    #[command(flatten)]
+    file: ConfigFile,
+    /// Give up after this many seconds, with exit code 3.
+    #[arg(long, default_value_t = 60)]
+    timeout: u64,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct HealthArgs {
+    /// The process's admin address.
+    #[arg(long, env = "COLLOQUY_ADMIN_URL", default_value = "http://127.0.0.1:7190")]
+    admin_url: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigVerb {
+    /// Read the settings and say what is wrong with them.
+    Check(ConfigArgs),
+    /// Print the effective settings, secrets blanked.
+    Print(ConfigArgs),
+    /// Print every setting with its default.
+    Reference,
+}
+
+/// The documented exit code of an error.
+pub fn exit_code(error: &anyhow::Error) -> u8 {
+    if error.is::<ConfigError>() {
+        return 2;
+    }
+    match error.downcast_ref::<Error>().map(|error| error.reason) {
+        Some(Reason::InvalidField) => 2,
+        Some(Reason::Dependency | Reason::Deadline) => 3,
+        _ => 1,
+    }
+}
+
+pub async fn migrate(args: &ConfigArgs) -> anyhow::Result<ExitCode> {
+    let config = Config::load(args.file.config.as_deref())?;
+    wiring::migrate(&config).await?;
+    println!("the schema is up to date");
+    Ok(ExitCode::SUCCESS)
+}
+
+pub async fn wait_for(args: &WaitArgs) -> anyhow::Result<ExitCode> {
+    let config = Config::load(args.file.config.as_deref())?;
+    let all = async {
+        wiring::stores(&config).await?;
+        wiring::coord(&config).await?;
+        wiring::bus(&config).await.map(|_| ())
+    };
+    match tokio::time::timeout(Duration::from_secs(args.timeout), all).await {
+        Ok(reached) => reached?,
+        Err(_) => return Err(Error::unavailable(format!("no answer within {} s", args.timeout)).into()),
+    }
+    println!("database, coordination and bus answer");
+    Ok(ExitCode::SUCCESS)
+}
+
+pub async fn healthcheck(args: &HealthArgs) -> anyhow::Result<ExitCode> {
+    let url = format!("{}/readyz", args.admin_url.trim_end_matches('/'));
+    let (host, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).context("use http://host:port")?;
+    let answer = tokio::time::timeout(Duration::from_secs(3), get(host, path)).await.context("no answer in 3 s")?;
+    let answer = answer.with_context(|| format!("cannot reach {url}"))?;
+    if !answer.starts_with("HTTP/1.1 200") {
+        bail!("not ready: {}", answer.lines().next().unwrap_or_default());
+    }
+    println!("ready");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One plain GET; a probe needs no HTTP client.
+async fn get(host: &str, path: &str) -> std::io::Result<String> {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(host).await?;
+    let request = format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer)
+}
+
+pub fn config(verb: &ConfigVerb) -> anyhow::Result<ExitCode> {
+    match verb {
+        ConfigVerb::Check(args) => {
+            let config = Config::load(args.file.config.as_deref())?;
+            if config.auth.service_key.len() < 32 {
+                bail!(Error::invalid("auth.service_key", "must have at least 32 characters"));
+            }
+            println!("the settings are good");
+        }
+        ConfigVerb::Print(args) => print!("{}", Config::load(args.file.config.as_deref())?.redacted()?),
+        ConfigVerb::Reference => print!("{}", Config::default().redacted()?),
+    }
+    Ok(ExitCode::SUCCESS)
+}
