@@ -75,23 +75,36 @@ impl JetStreamBus {
     /// # Errors
     /// Those of `connect`.
     pub async fn connect_as(url: &str, prefix: &str) -> Result<Self> {
-        let options = ConnectOptions::new().connection_timeout(Duration::from_secs(3)).name("colloquy");
+        let options = ConnectOptions::new()
+            .connection_timeout(Duration::from_secs(3))
+            .name("colloquy");
         let client = options.connect(url).await.map_err(unavailable)?;
         let mut jetstream = jetstream::new(client.clone());
         jetstream.set_timeout(Duration::from_secs(5));
-        let bus = Self { client, jetstream, prefix: prefix.to_owned() };
+        let bus = Self {
+            client,
+            jetstream,
+            prefix: prefix.to_owned(),
+        };
         bus.stream().await?;
         Ok(bus)
     }
 
     async fn stream(&self) -> Result<stream::Stream> {
-        self.jetstream.get_or_create_stream(stream_config(&self.prefix)).await.map_err(unavailable)
+        self.jetstream
+            .get_or_create_stream(stream_config(&self.prefix))
+            .await
+            .map_err(unavailable)
     }
 
     async fn consumer(&self, kind: &str) -> Result<PullConsumer> {
         let config = consumer_config(&self.prefix, kind);
         let name = config.durable_name.clone().unwrap_or_default();
-        self.stream().await?.get_or_create_consumer(&name, config).await.map_err(unavailable)
+        self.stream()
+            .await?
+            .get_or_create_consumer(&name, config)
+            .await
+            .map_err(unavailable)
     }
 
     /// Deletes the stream: what a restart with an empty store does. For tests.
@@ -99,14 +112,24 @@ impl JetStreamBus {
     /// # Errors
     /// `DEPENDENCY`.
     pub async fn wipe(&self) -> Result<()> {
-        self.jetstream.delete_stream(stream_name(&self.prefix)).await.map(|_| ()).map_err(unavailable)
+        self.jetstream
+            .delete_stream(stream_name(&self.prefix))
+            .await
+            .map(|_| ())
+            .map_err(unavailable)
     }
 
     async fn try_publish(&self, message: &JobMessage) -> Result<()> {
         let subject = format!("{}.jobs.{}.{}", self.prefix, message.kind, message.tenant);
         let payload = serde_json::to_vec(message).map_err(|error| Error::internal(error.to_string()))?;
-        let publish = PublishMessage::build().payload(payload.into()).message_id(message.id());
-        let acked = self.jetstream.send_publish(subject, publish).await.map_err(unavailable)?;
+        let publish = PublishMessage::build()
+            .payload(payload.into())
+            .message_id(message.id());
+        let acked = self
+            .jetstream
+            .send_publish(subject, publish)
+            .await
+            .map_err(unavailable)?;
         acked.await.map(|_| ()).map_err(unavailable)
     }
 }
@@ -124,11 +147,18 @@ impl Bus for JetStreamBus {
 
     async fn subscribe(&self, kind: &str) -> Result<Box<dyn Subscription>> {
         let consumer = self.consumer(kind).await?;
-        Ok(Box::new(JetStreamSubscription { bus: self.clone(), kind: kind.to_owned(), consumer: Some(consumer) }))
+        Ok(Box::new(JetStreamSubscription {
+            bus: self.clone(),
+            kind: kind.to_owned(),
+            consumer: Some(consumer),
+        }))
     }
 
     async fn ping(&self) -> Result<()> {
-        tokio::time::timeout(Duration::from_secs(2), self.client.flush()).await.map_err(unavailable)?.map_err(unavailable)
+        tokio::time::timeout(Duration::from_secs(2), self.client.flush())
+            .await
+            .map_err(unavailable)?
+            .map_err(unavailable)
     }
 }
 
@@ -171,7 +201,12 @@ impl Subscription for JetStreamSubscription {
         loop {
             match self.fetch().await {
                 Ok(Some(message)) => match serde_json::from_slice(&message.payload) {
-                    Ok(job) => return Ok(Delivered { message: job, receipt: Box::new(JetStreamReceipt(message)) }),
+                    Ok(job) => {
+                        return Ok(Delivered {
+                            message: job,
+                            receipt: Box::new(JetStreamReceipt(message)),
+                        });
+                    }
                     Err(error) => {
                         tracing::warn!(%error, "unreadable job message dropped");
                         let _ = message.ack_with(AckKind::Term).await;
@@ -205,6 +240,9 @@ impl Receipt for JetStreamReceipt {
     }
 
     async fn nak(&self, delay: Duration) -> Result<()> {
-        self.0.ack_with(AckKind::Nak(Some(delay))).await.map_err(unavailable)
+        self.0
+            .ack_with(AckKind::Nak(Some(delay)))
+            .await
+            .map_err(unavailable)
     }
 }

@@ -65,7 +65,10 @@ impl Bus for MemoryBus {
     }
 
     async fn subscribe(&self, kind: &str) -> Result<Box<dyn Subscription>> {
-        Ok(Box::new(MemorySubscription { shared: self.0.clone(), kind: kind.to_owned() }))
+        Ok(Box::new(MemorySubscription {
+            shared: self.0.clone(),
+            kind: kind.to_owned(),
+        }))
     }
 
     async fn ping(&self) -> Result<()> {
@@ -89,8 +92,12 @@ impl MemorySubscription {
         let now = Instant::now();
         let mut queues = self.shared.lock();
         let queue = queues.entry(self.kind.clone()).or_default();
-        let lost: Vec<String> =
-            queue.in_flight.iter().filter(|(_, (until, _))| *until <= now).map(|(id, _)| id.clone()).collect();
+        let lost: Vec<String> = queue
+            .in_flight
+            .iter()
+            .filter(|(_, (until, _))| *until <= now)
+            .map(|(id, _)| id.clone())
+            .collect();
         for id in lost {
             if let Some((_, message)) = queue.in_flight.remove(&id) {
                 queue.visible.push_back((now, message));
@@ -99,11 +106,17 @@ impl MemorySubscription {
         if let Some(at) = queue.visible.iter().position(|(from, _)| *from <= now)
             && let Some((_, message)) = queue.visible.remove(at)
         {
-            queue.in_flight.insert(message.id(), (now + ACK_WAIT, message.clone()));
+            queue
+                .in_flight
+                .insert(message.id(), (now + ACK_WAIT, message.clone()));
             return Looked::Found(message);
         }
         let times = queue.visible.iter().map(|(from, _)| *from);
-        Looked::Until(times.chain(queue.in_flight.values().map(|(until, _)| *until)).min())
+        Looked::Until(
+            times
+                .chain(queue.in_flight.values().map(|(until, _)| *until))
+                .min(),
+        )
     }
 }
 
@@ -117,8 +130,14 @@ impl Subscription for MemorySubscription {
             woken.as_mut().enable();
             let until = match self.look() {
                 Looked::Found(message) => {
-                    let receipt = MemoryReceipt { shared: self.shared.clone(), message: message.clone() };
-                    return Ok(Delivered { message, receipt: Box::new(receipt) });
+                    let receipt = MemoryReceipt {
+                        shared: self.shared.clone(),
+                        message: message.clone(),
+                    };
+                    return Ok(Delivered {
+                        message,
+                        receipt: Box::new(receipt),
+                    });
                 }
                 Looked::Until(until) => until,
             };
@@ -165,7 +184,9 @@ impl Receipt for MemoryReceipt {
     async fn nak(&self, delay: Duration) -> Result<()> {
         self.with_queue(|queue| {
             if queue.in_flight.remove(&self.message.id()).is_some() {
-                queue.visible.push_back((Instant::now() + delay, self.message.clone()));
+                queue
+                    .visible
+                    .push_back((Instant::now() + delay, self.message.clone()));
             }
         });
         Ok(())

@@ -30,7 +30,13 @@ impl Error {
 
     fn local(message: impl Into<String>) -> Self {
         let (message, code) = (message.into(), Code::InvalidArgument);
-        Self { reason: "INVALID_FIELD".into(), message, code, field: None, retry_after: None }
+        Self {
+            reason: "INVALID_FIELD".into(),
+            message,
+            code,
+            field: None,
+            retry_after: None,
+        }
     }
 
     pub fn is(&self, reason: &str) -> bool {

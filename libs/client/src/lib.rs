@@ -69,7 +69,14 @@ pub struct Addresses {
 impl Addresses {
     pub fn single(url: &str) -> Self {
         let url = || url.to_owned();
-        Self { control: url(), history: url(), ingress: url(), router: url(), memory: url(), compactor: url() }
+        Self {
+            control: url(),
+            history: url(),
+            ingress: url(),
+            router: url(),
+            memory: url(),
+            compactor: url(),
+        }
     }
 }
 
@@ -173,10 +180,16 @@ impl Client {
     /// # Errors
     /// When the key cannot stand in a header.
     pub fn with_key(&self, key: &str) -> Result<Self> {
-        Ok(Self { bearer: bearer(key)?, ..self.clone() })
+        Ok(Self {
+            bearer: bearer(key)?,
+            ..self.clone()
+        })
     }
 }
 
 fn bearer(key: &str) -> Result<Bearer> {
-    format!("Bearer {key}").parse().map(Bearer).map_err(|_| Error::key())
+    format!("Bearer {key}")
+        .parse()
+        .map(Bearer)
+        .map_err(|_| Error::key())
 }

@@ -41,7 +41,10 @@ impl Retry {
                 Ok(response) => return Ok(response.into_inner()),
                 Err(status) => Error::from(status),
             };
-            let wait = error.retry_after.unwrap_or(pause).mul_f64(rand::random_range(0.5..1.0));
+            let wait = error
+                .retry_after
+                .unwrap_or(pause)
+                .mul_f64(rand::random_range(0.5..1.0));
             if !error.is_transient() || Instant::now() + wait > end {
                 return Err(error);
             }

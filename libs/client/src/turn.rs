@@ -39,12 +39,22 @@ pub struct TurnHandle {
 
 impl TurnHandle {
     pub(crate) fn new(client: Client, turn: v1::Turn, cancelled: CancellationToken) -> Self {
-        Self { turn, client, cancelled, staged: AtomicI64::new(0) }
+        Self {
+            turn,
+            client,
+            cancelled,
+            staged: AtomicI64::new(0),
+        }
     }
 
     /// Text of the user's messages, joined by newline.
     pub fn text(&self) -> String {
-        let parts = self.turn.messages.iter().filter_map(|message| message.message.as_ref()).flat_map(|m| &m.parts);
+        let parts = self
+            .turn
+            .messages
+            .iter()
+            .filter_map(|message| message.message.as_ref())
+            .flat_map(|m| &m.parts);
         let texts: Vec<&str> = parts
             .filter_map(|part| match &part.part {
                 Some(v1::part::Part::Text(text)) => Some(text.as_str()),
@@ -92,7 +102,8 @@ impl TurnHandle {
                 None => {}
             }
         }
-        let header = header.ok_or_else(|| Error::from(tonic::Status::internal("a context without a header")))?;
+        let header =
+            header.ok_or_else(|| Error::from(tonic::Status::internal("a context without a header")))?;
         Ok(BuiltContext { header, body })
     }
 

@@ -23,14 +23,22 @@ pub struct Answer {
 impl Answer {
     /// An assistant message that is also the reply.
     pub fn text(text: impl Into<String>) -> Self {
-        let part = v1::Part { part: Some(v1::part::Part::Text(text.into())) };
+        let part = v1::Part {
+            part: Some(v1::part::Part::Text(text.into())),
+        };
         let message = v1::Message {
             role: v1::MessageRole::Assistant.into(),
             parts: vec![part.clone()],
             ..Default::default()
         };
-        let body = v1::EntryBody { body: Some(v1::entry_body::Body::Message(message)) };
-        Self { entries: vec![body], reply: vec![part], usage: None }
+        let body = v1::EntryBody {
+            body: Some(v1::entry_body::Body::Message(message)),
+        };
+        Self {
+            entries: vec![body],
+            reply: vec![part],
+            usage: None,
+        }
     }
 }
 
@@ -103,8 +111,11 @@ impl Worker {
         F: Fn(Arc<TurnHandle>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = std::result::Result<Answer, Failure>> + Send + 'static,
     {
-        let (agent, hands, turns) =
-            (Arc::new(agent), Arc::new(Semaphore::new(self.concurrency)), TaskTracker::new());
+        let (agent, hands, turns) = (
+            Arc::new(agent),
+            Arc::new(Semaphore::new(self.concurrency)),
+            TaskTracker::new(),
+        );
         let result = loop {
             let hand = tokio::select! {
                 hand = hands.clone().acquire_owned() => hand.expect("the semaphore is never closed"),
@@ -137,8 +148,11 @@ impl Worker {
 
     async fn acquire(&self) -> Result<Option<v1::Turn>> {
         let wait = prost_duration(self.wait);
-        let message =
-            v1::AcquireTurnRequest { agents: self.agents.clone(), worker: self.name.clone(), wait: Some(wait) };
+        let message = v1::AcquireTurnRequest {
+            agents: self.agents.clone(),
+            worker: self.name.clone(),
+            wait: Some(wait),
+        };
         let mut request = Request::new(message);
         request.set_timeout(self.wait + Duration::from_secs(5));
         let answered = self.client.router().acquire_turn(request).await?;
@@ -178,17 +192,27 @@ where
 /// Renews at a third of the lease; the first renewal confirms the offer.
 async fn renew(turn: Arc<TurnHandle>, cancelled: CancellationToken, done: CancellationToken) {
     loop {
-        let message =
-            v1::RenewTurnRequest { turn_id: turn.turn.turn_id.clone(), fence: turn.turn.fence, steer_through: 0 };
+        let message = v1::RenewTurnRequest {
+            turn_id: turn.turn.turn_id.clone(),
+            fence: turn.turn.fence,
+            steer_through: 0,
+        };
         let mut request = Request::new(message);
         request.set_timeout(Duration::from_secs(5));
         let pause = match turn.client.router().renew_turn(request).await {
             Ok(renewed) => {
                 let renewed = renewed.into_inner();
-                if renewed.signals.iter().any(|s| matches!(s.signal, Some(v1::signal::Signal::Cancel(_)))) {
+                if renewed
+                    .signals
+                    .iter()
+                    .any(|s| matches!(s.signal, Some(v1::signal::Signal::Cancel(_))))
+                {
                     cancelled.cancel();
                 }
-                let left = renewed.lease_left.as_ref().map_or(3_000, colloquy_proto::convert::duration_ms);
+                let left = renewed
+                    .lease_left
+                    .as_ref()
+                    .map_or(3_000, colloquy_proto::convert::duration_ms);
                 // At most a second late for a stop, whatever the lease.
                 Duration::from_millis(u64::try_from(left / 3).unwrap_or(0).clamp(100, 1_000))
             }

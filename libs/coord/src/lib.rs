@@ -32,7 +32,11 @@ pub struct Scheduled {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Popped {
     /// Try this one; it is off the schedule now.
-    Ready { session: SessionId, agent: AgentId, lane: Lane },
+    Ready {
+        session: SessionId,
+        agent: AgentId,
+        lane: Lane,
+    },
     /// Nothing is due before this time has passed.
     Later(Duration),
     Empty,

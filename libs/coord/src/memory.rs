@@ -36,7 +36,9 @@ impl MemoryCoord {
 
     /// Loses everything, as a flushed Redis does.
     pub fn clear(&self) {
-        self.lock().values_mut().for_each(|tenant| tenant.sessions.clear());
+        self.lock()
+            .values_mut()
+            .for_each(|tenant| tenant.sessions.clear());
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<TenantId, Tenant>> {
@@ -51,7 +53,11 @@ impl Coord for MemoryCoord {
         let due = Instant::now() + entry.due_in;
         let mut tenants = self.lock();
         let tenant = tenants.entry(entry.tenant).or_default();
-        let new = Entry { agent: entry.agent.clone(), lane: entry.lane, due };
+        let new = Entry {
+            agent: entry.agent.clone(),
+            lane: entry.lane,
+            due,
+        };
         tenant
             .sessions
             .entry(entry.session)
@@ -67,18 +73,28 @@ impl Coord for MemoryCoord {
     async fn pop(&self, tenant: TenantId, agents: &[AgentId]) -> Result<Popped> {
         let now = Instant::now();
         let mut tenants = self.lock();
-        let Some(tenant) = tenants.get_mut(&tenant) else { return Ok(Popped::Empty) };
+        let Some(tenant) = tenants.get_mut(&tenant) else {
+            return Ok(Popped::Empty);
+        };
         let serves = |entry: &Entry| agents.is_empty() || agents.contains(&entry.agent);
         let mine = || tenant.sessions.iter().filter(|(_, entry)| serves(entry));
-        let ready = mine().filter(|(_, entry)| entry.due <= now).min_by_key(|(id, entry)| (entry.lane, entry.due, **id));
+        let ready = mine()
+            .filter(|(_, entry)| entry.due <= now)
+            .min_by_key(|(id, entry)| (entry.lane, entry.due, **id));
         let ready = ready.map(|(id, _)| *id);
         let next = mine().map(|(_, entry)| entry.due).min();
         if let Some(session) = ready
             && let Some(entry) = tenant.sessions.remove(&session)
         {
-            return Ok(Popped::Ready { session, agent: entry.agent, lane: entry.lane });
+            return Ok(Popped::Ready {
+                session,
+                agent: entry.agent,
+                lane: entry.lane,
+            });
         }
-        Ok(next.map_or(Popped::Empty, |due| Popped::Later(due.saturating_duration_since(now))))
+        Ok(next.map_or(Popped::Empty, |due| {
+            Popped::Later(due.saturating_duration_since(now))
+        }))
     }
 
     async fn changed(&self, tenant: TenantId, limit: Duration) {

@@ -71,8 +71,14 @@ impl RedisCoord {
             .set_connection_timeout(Some(Duration::from_secs(2)))
             .set_response_timeout(Some(Duration::from_secs(2)))
             .set_number_of_retries(2);
-        let connection = ConnectionManager::new_with_config(client, config).await.map_err(unavailable)?;
-        Ok(Self { connection, schedule: Script::new(SCHEDULE), pop: Script::new(POP) })
+        let connection = ConnectionManager::new_with_config(client, config)
+            .await
+            .map_err(unavailable)?;
+        Ok(Self {
+            connection,
+            schedule: Script::new(SCHEDULE),
+            pop: Script::new(POP),
+        })
     }
 
     /// Loses everything; for tests of what happens then.
@@ -80,7 +86,10 @@ impl RedisCoord {
     /// # Errors
     /// `DEPENDENCY`.
     pub async fn flush(&self) -> Result<()> {
-        redis::cmd("FLUSHALL").exec_async(&mut self.connection.clone()).await.map_err(unavailable)
+        redis::cmd("FLUSHALL")
+            .exec_async(&mut self.connection.clone())
+            .await
+            .map_err(unavailable)
     }
 }
 
@@ -94,7 +103,13 @@ fn key(tenant: TenantId, part: &str) -> String {
 }
 
 /// By urgency; the place is the number in Redis.
-const LANES: [Lane; 5] = [Lane::User, Lane::Subagent, Lane::Cron, Lane::Heartbeat, Lane::Background];
+const LANES: [Lane; 5] = [
+    Lane::User,
+    Lane::Subagent,
+    Lane::Cron,
+    Lane::Heartbeat,
+    Lane::Background,
+];
 
 fn lane_number(lane: Lane) -> usize {
     LANES.iter().position(|known| *known == lane).unwrap_or(0)
@@ -105,8 +120,13 @@ impl Coord for RedisCoord {
     async fn schedule(&self, entry: &Scheduled) -> Result<()> {
         let due_in = u64::try_from(entry.due_in.as_millis()).unwrap_or(u64::MAX);
         let mut call = self.schedule.prepare_invoke();
-        call.key(key(entry.tenant, "due")).key(key(entry.tenant, "agents")).key(key(entry.tenant, "wake"));
-        call.arg(entry.session.to_string()).arg(due_in).arg(lane_number(entry.lane)).arg(entry.agent.as_str());
+        call.key(key(entry.tenant, "due"))
+            .key(key(entry.tenant, "agents"))
+            .key(key(entry.tenant, "wake"));
+        call.arg(entry.session.to_string())
+            .arg(due_in)
+            .arg(lane_number(entry.lane))
+            .arg(entry.agent.as_str());
         let due: Result<i64, RedisError> = call.invoke_async(&mut self.connection.clone()).await;
         due.map(|_| ()).map_err(unavailable)
     }
@@ -117,13 +137,23 @@ impl Coord for RedisCoord {
         agents.iter().for_each(|agent| {
             call.arg(agent.as_str());
         });
-        let answer: Result<(String, String, i64), RedisError> = call.invoke_async(&mut self.connection.clone()).await;
+        let answer: Result<(String, String, i64), RedisError> =
+            call.invoke_async(&mut self.connection.clone()).await;
         let (session, agent, later) = answer.map_err(unavailable)?;
         if !session.is_empty() {
-            let lane = LANES.get(usize::try_from(later).unwrap_or(0)).copied().unwrap_or_default();
-            return Ok(Popped::Ready { session: session.parse()?, agent: AgentId::parse(&agent)?, lane });
+            let lane = LANES
+                .get(usize::try_from(later).unwrap_or(0))
+                .copied()
+                .unwrap_or_default();
+            return Ok(Popped::Ready {
+                session: session.parse()?,
+                agent: AgentId::parse(&agent)?,
+                lane,
+            });
         }
-        Ok(u64::try_from(later).map_or(Popped::Empty, |millis| Popped::Later(Duration::from_millis(millis))))
+        Ok(u64::try_from(later).map_or(Popped::Empty, |millis| {
+            Popped::Later(Duration::from_millis(millis))
+        }))
     }
 
     async fn changed(&self, tenant: TenantId, limit: Duration) {
@@ -132,7 +162,8 @@ impl Coord for RedisCoord {
         while tokio::time::Instant::now() < end {
             let mut pop = redis::cmd("LPOP");
             pop.arg(key(tenant, "wake"));
-            let hint: Result<Option<String>, RedisError> = pop.query_async(&mut self.connection.clone()).await;
+            let hint: Result<Option<String>, RedisError> =
+                pop.query_async(&mut self.connection.clone()).await;
             if matches!(hint, Ok(Some(_))) {
                 return;
             }
@@ -141,6 +172,9 @@ impl Coord for RedisCoord {
     }
 
     async fn ping(&self) -> Result<()> {
-        redis::cmd("PING").exec_async(&mut self.connection.clone()).await.map_err(unavailable)
+        redis::cmd("PING")
+            .exec_async(&mut self.connection.clone())
+            .await
+            .map_err(unavailable)
     }
 }

@@ -17,7 +17,11 @@ pub struct Anthropic {
 
 impl Anthropic {
     pub fn new(config: &ModelConfig) -> Result<Self, ModelError> {
-        let base_url = if config.base_url.is_empty() { "https://api.anthropic.com" } else { &config.base_url };
+        let base_url = if config.base_url.is_empty() {
+            "https://api.anthropic.com"
+        } else {
+            &config.base_url
+        };
         Ok(Self {
             client: client(config)?,
             base_url: base_url.trim_end_matches('/').to_owned(),
@@ -37,15 +41,25 @@ impl Model for Anthropic {
             "messages": [{"role": "user", "content": request.user}],
         });
         let call = self.client.post(format!("{}/v1/messages", self.base_url));
-        let call = call.header("x-api-key", &self.api_key).header("anthropic-version", VERSION).json(&body);
+        let call = call
+            .header("x-api-key", &self.api_key)
+            .header("anthropic-version", VERSION)
+            .json(&body);
         let answer = json(call).await?;
         if answer["stop_reason"] == "refusal" {
             return Err(ModelError::Refused);
         }
-        let blocks = answer["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let blocks = answer["content"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
         let text = texts.join("\n");
-        if text.trim().is_empty() { Err(ModelError::Malformed("no text in the answer".into())) } else { Ok(text) }
+        if text.trim().is_empty() {
+            Err(ModelError::Malformed("no text in the answer".into()))
+        } else {
+            Ok(text)
+        }
     }
 
     async fn embed(&self, _: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {

@@ -52,8 +52,15 @@ impl ModelConfig {
     /// With the key blanked.
     #[must_use]
     pub fn redacted(&self) -> Self {
-        let api_key = if self.api_key.is_empty() { String::new() } else { "********".into() };
-        Self { api_key, ..self.clone() }
+        let api_key = if self.api_key.is_empty() {
+            String::new()
+        } else {
+            "********".into()
+        };
+        Self {
+            api_key,
+            ..self.clone()
+        }
     }
 }
 

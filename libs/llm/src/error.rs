@@ -6,7 +6,10 @@ use std::time::Duration;
 pub enum ModelError {
     /// Send less. The numbers are the provider's, where its words name them.
     #[error("the context is too long: {observed:?} tokens of {limit:?}")]
-    Overflow { observed: Option<u64>, limit: Option<u64> },
+    Overflow {
+        observed: Option<u64>,
+        limit: Option<u64>,
+    },
     /// Wait.
     #[error("rate limited")]
     Rate { retry_after: Option<Duration> },
@@ -59,9 +62,15 @@ impl ModelError {
 /// The providers' words for a context that is too long.
 fn is_overflow(body: &str) -> bool {
     let body = body.to_ascii_lowercase();
-    ["context_length_exceeded", "maximum context length", "prompt is too long", "context window", "too many tokens"]
-        .into_iter()
-        .any(|words| body.contains(words))
+    [
+        "context_length_exceeded",
+        "maximum context length",
+        "prompt is too long",
+        "context window",
+        "too many tokens",
+    ]
+    .into_iter()
+    .any(|words| body.contains(words))
 }
 
 /// Numbers of at least four digits; thousands separators are read.
@@ -83,11 +92,17 @@ mod tests {
         let anthropic = "{\"error\":{\"message\":\"prompt is too long: 209761 tokens > 200000 maximum\"}}";
         assert_eq!(
             ModelError::of_status(400, None, openai),
-            ModelError::Overflow { observed: Some(9_001), limit: Some(8_192) }
+            ModelError::Overflow {
+                observed: Some(9_001),
+                limit: Some(8_192)
+            }
         );
         assert_eq!(
             ModelError::of_status(400, None, anthropic),
-            ModelError::Overflow { observed: Some(209_761), limit: Some(200_000) }
+            ModelError::Overflow {
+                observed: Some(209_761),
+                limit: Some(200_000)
+            }
         );
     }
 }

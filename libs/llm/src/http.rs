@@ -35,23 +35,38 @@ pub async fn json(request: RequestBuilder) -> Result<Value, ModelError> {
     let status = response.status();
     if status.is_success() {
         return response.json().await.map_err(|error| {
-            if error.is_timeout() { ModelError::Deadline } else { ModelError::Malformed("the answer is not JSON".into()) }
+            if error.is_timeout() {
+                ModelError::Deadline
+            } else {
+                ModelError::Malformed("the answer is not JSON".into())
+            }
         });
     }
     let retry_after = retry_after(&response);
     let body = response.text().await.unwrap_or_default();
-    let end = (0..=ERROR_BYTES.min(body.len())).rev().find(|at| body.is_char_boundary(*at)).unwrap_or(0);
+    let end = (0..=ERROR_BYTES.min(body.len()))
+        .rev()
+        .find(|at| body.is_char_boundary(*at))
+        .unwrap_or(0);
     Err(ModelError::of_status(status.as_u16(), retry_after, &body[..end]))
 }
 
 /// Seconds; a date is taken as a short wait.
 fn retry_after(response: &Response) -> Option<Duration> {
     let text = response.headers().get("retry-after")?.to_str().ok()?;
-    Some(text.trim().parse().map_or(Duration::from_secs(2), Duration::from_secs_f32))
+    Some(
+        text.trim()
+            .parse()
+            .map_or(Duration::from_secs(2), Duration::from_secs_f32),
+    )
 }
 
 fn failure(error: &reqwest::Error) -> ModelError {
-    if error.is_timeout() { ModelError::Deadline } else { ModelError::Transient("the provider cannot be reached".into()) }
+    if error.is_timeout() {
+        ModelError::Deadline
+    } else {
+        ModelError::Transient("the provider cannot be reached".into())
+    }
 }
 
 /// A setting that the provider cannot do without.

@@ -3,12 +3,12 @@
 //! Owns prompts, providers, deadlines, retries and the classes of their errors. Must not know sessions or stores.
 //! To add a provider: a file that implements [`Model`], and its arm in [`connect`].
 
+mod anthropic;
 mod config;
 mod error;
 mod http;
 mod offline;
 mod openai;
-mod anthropic;
 mod prompts;
 mod retry;
 mod tasks;
@@ -65,7 +65,10 @@ pub fn connect(config: &ModelConfig) -> Result<Models, ModelError> {
     let model: Arc<dyn Model> = match config.provider {
         Provider::Offline => {
             let offline = Arc::new(offline::Offline);
-            return Ok(Models { summariser: offline.clone(), extractor: offline });
+            return Ok(Models {
+                summariser: offline.clone(),
+                extractor: offline,
+            });
         }
         Provider::Openai => Arc::new(openai::OpenAi::new(config)?),
         Provider::Anthropic => Arc::new(anthropic::Anthropic::new(config)?),
@@ -73,10 +76,16 @@ pub fn connect(config: &ModelConfig) -> Result<Models, ModelError> {
     let prompted = Arc::new(tasks::Prompted::new(
         model,
         config.window_tokens,
-        retry::Retry { attempts: config.attempts, ..retry::Retry::default() },
+        retry::Retry {
+            attempts: config.attempts,
+            ..retry::Retry::default()
+        },
         Duration::from_secs(config.timeout_s),
     ));
-    Ok(Models { summariser: prompted.clone(), extractor: prompted })
+    Ok(Models {
+        summariser: prompted.clone(),
+        extractor: prompted,
+    })
 }
 
 /// The model itself, for callers that chat or embed.

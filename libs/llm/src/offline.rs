@@ -1,7 +1,7 @@
 //! A model that needs no key: extractive summaries that keep identifiers, facts by rules. Deterministic.
 
-use crate::tasks::{Candidate, CandidateKind, Extractor, Line, Speaker, Summariser, SummaryRequest};
 use crate::ModelError;
+use crate::tasks::{Candidate, CandidateKind, Extractor, Line, Speaker, Summariser, SummaryRequest};
 use async_trait::async_trait;
 
 /// Characters that a token is taken for; on the safe side for scripts written densely.
@@ -45,7 +45,10 @@ fn summary(request: &SummaryRequest, budget: usize) -> String {
     let earlier = earlier(&request.previous, left / 3);
     let excerpts = excerpts(&request.chunk, left.saturating_sub(length(&earlier)));
     let mut text = head;
-    for (title, body) in [("Facts and constraints", earlier), ("State of work and tasks", excerpts)] {
+    for (title, body) in [
+        ("Facts and constraints", earlier),
+        ("State of work and tasks", excerpts),
+    ] {
         if !body.is_empty() {
             text.push_str(&format!("{title}\n{body}\n"));
         }
@@ -56,8 +59,14 @@ fn summary(request: &SummaryRequest, budget: usize) -> String {
 
 /// Those asked for first, then those of the previous summary as far as they fit.
 fn identifiers(request: &SummaryRequest, budget: usize) -> Vec<String> {
-    let before = request.previous.lines().skip_while(|line| *line != "Exact identifiers").skip(1);
-    let before = before.flat_map(|line| line.trim_start_matches("- ").split(", ")).map(str::to_owned);
+    let before = request
+        .previous
+        .lines()
+        .skip_while(|line| *line != "Exact identifiers")
+        .skip(1);
+    let before = before
+        .flat_map(|line| line.trim_start_matches("- ").split(", "))
+        .map(str::to_owned);
     let mut kept: Vec<String> = request.identifiers.clone();
     let mut used: usize = kept.iter().map(|id| length(id) + 2).sum();
     for id in before {
@@ -82,7 +91,14 @@ fn earlier(previous: &str, budget: usize) -> String {
 fn excerpts(chunk: &[String], budget: usize) -> String {
     // What people and the agent said tells more than what tools printed.
     let spoken = |line: &&String| !line.starts_with("tool: ");
-    newest_within(chunk.iter().filter(spoken).map(|line| format!("- {}", cut(line, EXCERPT_CHARS))).collect(), budget)
+    newest_within(
+        chunk
+            .iter()
+            .filter(spoken)
+            .map(|line| format!("- {}", cut(line, EXCERPT_CHARS)))
+            .collect(),
+        budget,
+    )
 }
 
 fn newest_within(lines: Vec<String>, budget: usize) -> String {
@@ -106,7 +122,11 @@ fn length(text: &str) -> usize {
 /// The first characters on one line.
 fn cut(text: &str, chars: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if length(&line) <= chars { line } else { format!("{}…", line.chars().take(chars).collect::<String>()) }
+    if length(&line) <= chars {
+        line
+    } else {
+        format!("{}…", line.chars().take(chars).collect::<String>())
+    }
 }
 
 /// Words that give a fact away, and its kind. Longer phrases first where one contains another.
@@ -143,7 +163,13 @@ const RULES: [(&str, CandidateKind, f32); 26] = [
 impl Extractor for Offline {
     async fn extract(&self, lines: &[Line]) -> Result<Vec<Candidate>, ModelError> {
         let told = lines.iter().filter(|line| line.speaker != Speaker::Agent);
-        Ok(told.flat_map(|line| sentences(&line.text).into_iter().filter_map(|text| fact(&text, line))).collect())
+        Ok(told
+            .flat_map(|line| {
+                sentences(&line.text)
+                    .into_iter()
+                    .filter_map(|text| fact(&text, line))
+            })
+            .collect())
     }
 
     fn strategy(&self) -> &str {
@@ -154,7 +180,11 @@ impl Extractor for Offline {
 fn fact(sentence: &str, line: &Line) -> Option<Candidate> {
     let lower = sentence.to_lowercase();
     let (_, kind, importance) = RULES.into_iter().find(|(words, ..)| begins_word(&lower, words))?;
-    let who = if line.name.is_empty() { String::new() } else { format!("{}: ", line.name) };
+    let who = if line.name.is_empty() {
+        String::new()
+    } else {
+        format!("{}: ", line.name)
+    };
     Some(Candidate {
         text: cut(&format!("{who}{sentence}"), 300),
         kind,
@@ -177,7 +207,9 @@ fn sentences(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut current = String::new();
     for c in text.chars().chain(['\n']) {
-        if matches!(c, '\n' | '!' | '?' | '。' | '！' | '？') || (c == '.' && !current.ends_with(|d: char| d.is_ascii_digit())) {
+        if matches!(c, '\n' | '!' | '?' | '。' | '！' | '？')
+            || (c == '.' && !current.ends_with(|d: char| d.is_ascii_digit()))
+        {
             let sentence = current.trim().trim_end_matches('.').to_owned();
             let asks = matches!(c, '?' | '？');
             if !sentence.is_empty() && !asks && sentence.chars().count() <= 400 {
@@ -196,19 +228,33 @@ mod tests {
     use super::*;
 
     fn line(speaker: Speaker, text: &str) -> Line {
-        Line { number: 1, speaker, name: "Mara".into(), text: text.into() }
+        Line {
+            number: 1,
+            speaker,
+            name: "Mara".into(),
+            text: text.into(),
+        }
     }
 
     #[tokio::test]
     async fn facts_are_found_and_questions_are_not() {
         let lines = [
-            line(Speaker::Person, "Hello! My name is Mara Lindqvist. Do I prefer tea? I prefer reports before 07:00."),
+            line(
+                Speaker::Person,
+                "Hello! My name is Mara Lindqvist. Do I prefer tea? I prefer reports before 07:00.",
+            ),
             line(Speaker::Agent, "I prefer to help you."),
             line(Speaker::Person, "Where is it? It is late."),
         ];
         let found = Offline.extract(&lines).await.unwrap();
         let texts: Vec<&str> = found.iter().map(|candidate| candidate.text.as_str()).collect();
-        assert_eq!(texts, ["Mara: My name is Mara Lindqvist", "Mara: I prefer reports before 07:00"]);
+        assert_eq!(
+            texts,
+            [
+                "Mara: My name is Mara Lindqvist",
+                "Mara: I prefer reports before 07:00"
+            ]
+        );
     }
 
     #[tokio::test]
@@ -217,7 +263,9 @@ mod tests {
         for round in 0..10 {
             let request = SummaryRequest {
                 previous: previous.clone(),
-                chunk: (0..60).map(|n| format!("Mara: message {n} of round {round} {}", "x".repeat(300))).collect(),
+                chunk: (0..60)
+                    .map(|n| format!("Mara: message {n} of round {round} {}", "x".repeat(300)))
+                    .collect(),
                 last_request: format!("Please check order HB-{round}"),
                 identifiers: vec![format!("ID-90000{round}"), "https://example.org/a/b".into()],
                 max_tokens: 500,
@@ -225,9 +273,15 @@ mod tests {
             };
             previous = Offline.summarise(&request).await.unwrap();
             assert!(previous.chars().count() <= 1_500, "{}", previous.chars().count());
-            assert!(previous.contains(&format!("ID-90000{round}")) && previous.contains("https://example.org/a/b"));
+            assert!(
+                previous.contains(&format!("ID-90000{round}"))
+                    && previous.contains("https://example.org/a/b")
+            );
             assert!(previous.contains(&format!("order HB-{round}")));
         }
-        assert!(previous.contains("ID-900000"), "earlier identifiers are carried: {previous}");
+        assert!(
+            previous.contains("ID-900000"),
+            "earlier identifiers are carried: {previous}"
+        );
     }
 }

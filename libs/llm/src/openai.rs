@@ -16,7 +16,11 @@ pub struct OpenAi {
 
 impl OpenAi {
     pub fn new(config: &ModelConfig) -> Result<Self, ModelError> {
-        let base_url = if config.base_url.is_empty() { "https://api.openai.com/v1" } else { &config.base_url };
+        let base_url = if config.base_url.is_empty() {
+            "https://api.openai.com/v1"
+        } else {
+            &config.base_url
+        };
         Ok(Self {
             client: client(config)?,
             base_url: base_url.trim_end_matches('/').to_owned(),
@@ -28,7 +32,11 @@ impl OpenAi {
 
     fn post(&self, path: &str) -> RequestBuilder {
         let request = self.client.post(format!("{}/{path}", self.base_url));
-        if self.api_key.is_empty() { request } else { request.bearer_auth(&self.api_key) }
+        if self.api_key.is_empty() {
+            request
+        } else {
+            request.bearer_auth(&self.api_key)
+        }
     }
 }
 
@@ -51,15 +59,24 @@ impl Model for OpenAi {
         if choice["message"]["refusal"].is_string() || choice["finish_reason"] == "content_filter" {
             return Err(ModelError::Refused);
         }
-        let text = choice["message"]["content"].as_str().filter(|text| !text.trim().is_empty());
-        text.map(str::to_owned).ok_or_else(|| ModelError::Malformed("no text in the answer".into()))
+        let text = choice["message"]["content"]
+            .as_str()
+            .filter(|text| !text.trim().is_empty());
+        text.map(str::to_owned)
+            .ok_or_else(|| ModelError::Malformed("no text in the answer".into()))
     }
 
     async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
         let name = required("embedding_name", &self.embedding_name)?;
-        let answer = json(self.post("embeddings").json(&json!({"model": name, "input": texts}))).await?;
+        let answer = json(
+            self.post("embeddings")
+                .json(&json!({"model": name, "input": texts})),
+        )
+        .await?;
         let vectors: Option<Vec<Vec<f32>>> = answer["data"].as_array().and_then(|rows| {
-            rows.iter().map(|row| serde_json::from_value(row["embedding"].clone()).ok()).collect()
+            rows.iter()
+                .map(|row| serde_json::from_value(row["embedding"].clone()).ok())
+                .collect()
         });
         vectors
             .filter(|vectors| vectors.len() == texts.len())

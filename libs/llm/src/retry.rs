@@ -12,7 +12,11 @@ pub struct Retry {
 
 impl Default for Retry {
     fn default() -> Self {
-        Self { attempts: 4, first_pause: Duration::from_millis(500), longest_pause: Duration::from_secs(20) }
+        Self {
+            attempts: 4,
+            first_pause: Duration::from_millis(500),
+            longest_pause: Duration::from_secs(20),
+        }
     }
 }
 
@@ -33,7 +37,9 @@ impl Retry {
                 return Err(error);
             }
             let wait = match &error {
-                ModelError::Rate { retry_after: Some(asked) } => *asked,
+                ModelError::Rate {
+                    retry_after: Some(asked),
+                } => *asked,
                 _ => pause.mul_f64(rand::random_range(0.5..1.0)),
             };
             tracing::debug!(%error, ?wait, "model call is repeated");

@@ -114,12 +114,19 @@ pub struct Prompted {
 
 impl Prompted {
     pub fn new(model: Arc<dyn Model>, window_tokens: u32, retry: Retry, limit: Duration) -> Self {
-        Self { model, window_tokens, retry, limit }
+        Self {
+            model,
+            window_tokens,
+            retry,
+            limit,
+        }
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<String, ModelError> {
         let calls = self.retry.call(|| self.model.chat(request));
-        tokio::time::timeout(self.limit, calls).await.map_err(|_| ModelError::Deadline)?
+        tokio::time::timeout(self.limit, calls)
+            .await
+            .map_err(|_| ModelError::Deadline)?
     }
 }
 
@@ -159,7 +166,11 @@ impl Extractor for Prompted {
             json: true,
         };
         let answer = self.chat(&chat).await?;
-        let json = answer.trim().trim_start_matches("```json").trim_start_matches("```").trim_end_matches("```");
+        let json = answer
+            .trim()
+            .trim_start_matches("```json")
+            .trim_start_matches("```")
+            .trim_end_matches("```");
         let extracted: Extracted =
             serde_json::from_str(json).map_err(|error| ModelError::Malformed(error.to_string()))?;
         let usable = |candidate: &Candidate| {

@@ -3,8 +3,8 @@
 //! The roles of a method come from the contract; a method that names none is refused. The tenant comes from the
 //! credential; only a service names it in metadata.
 
-use crate::status::to_status;
 use crate::TENANT_METADATA;
+use crate::status::to_status;
 use async_trait::async_trait;
 use colloquy_types::{CallerRole, Error, Principal, Reason, Result, TenantId};
 use futures::future::BoxFuture;
@@ -78,13 +78,19 @@ impl Auth {
         if principal.has(CallerRole::Service) {
             principal.tenant = named.map(tenant_of).transpose()?;
         } else if named.is_some() {
-            return Err(Error::invalid(TENANT_METADATA, "only services name a tenant; it comes from your credential"));
+            return Err(Error::invalid(
+                TENANT_METADATA,
+                "only services name a tenant; it comes from your credential",
+            ));
         }
         if principal.roles.iter().any(|role| allowed.contains(role)) {
             return Ok(Some(principal));
         }
         let needed: Vec<&str> = allowed.iter().map(|role| role.as_str()).collect();
-        Err(Error::new(Reason::MissingRole, format!("this method needs one of the roles: {}", needed.join(", "))))
+        Err(Error::new(
+            Reason::MissingRole,
+            format!("this method needs one of the roles: {}", needed.join(", ")),
+        ))
     }
 }
 
@@ -93,7 +99,11 @@ impl Auth {
 /// # Errors
 /// `INTERNAL` when the layer is missing.
 pub fn principal_of<T>(request: &tonic::Request<T>) -> Result<Principal> {
-    request.extensions().get::<Principal>().cloned().ok_or_else(|| Error::internal("no principal on the request"))
+    request
+        .extensions()
+        .get::<Principal>()
+        .cloned()
+        .ok_or_else(|| Error::internal("no principal on the request"))
 }
 
 /// The tenant of the caller.
@@ -102,11 +112,20 @@ pub fn principal_of<T>(request: &tonic::Request<T>) -> Result<Principal> {
 /// `INVALID_FIELD` when the credential or the service's metadata names none.
 pub fn tenant_of_request<T>(request: &tonic::Request<T>) -> Result<TenantId> {
     let principal = principal_of(request)?;
-    principal.tenant.ok_or_else(|| Error::invalid(TENANT_METADATA, "the call names no tenant"))
+    principal
+        .tenant
+        .ok_or_else(|| Error::invalid(TENANT_METADATA, "the call names no tenant"))
 }
 
 fn keyless(role: CallerRole, subject: &str) -> Principal {
-    Principal { tenant: None, roles: vec![role], key: None, subject: subject.into(), account: None, agents: vec![] }
+    Principal {
+        tenant: None,
+        roles: vec![role],
+        key: None,
+        subject: subject.into(),
+        account: None,
+        agents: vec![],
+    }
 }
 
 fn equal(a: &str, b: &str) -> bool {
@@ -116,20 +135,34 @@ fn equal(a: &str, b: &str) -> bool {
 fn bearer(headers: &http::HeaderMap) -> Result<&str> {
     let missing = || Error::new(Reason::BadCredential, "send `authorization: Bearer <key>`");
     let value = headers.get(http::header::AUTHORIZATION).ok_or_else(missing)?;
-    let (scheme, token) = value.to_str().ok().and_then(|text| text.split_once(' ')).ok_or_else(missing)?;
-    if scheme.eq_ignore_ascii_case("bearer") { Ok(token.trim()) } else { Err(missing()) }
+    let (scheme, token) = value
+        .to_str()
+        .ok()
+        .and_then(|text| text.split_once(' '))
+        .ok_or_else(missing)?;
+    if scheme.eq_ignore_ascii_case("bearer") {
+        Ok(token.trim())
+    } else {
+        Err(missing())
+    }
 }
 
 fn tenant_of(value: &http::HeaderValue) -> Result<TenantId> {
-    let text = value.to_str().map_err(|_| Error::invalid(TENANT_METADATA, "not an id"))?;
-    text.parse().map_err(|_| Error::invalid(TENANT_METADATA, "not a tenant id"))
+    let text = value
+        .to_str()
+        .map_err(|_| Error::invalid(TENANT_METADATA, "not an id"))?;
+    text.parse()
+        .map_err(|_| Error::invalid(TENANT_METADATA, "not a tenant id"))
 }
 
 impl<S> Layer<S> for Auth {
     type Service = AuthService<S>;
 
     fn layer(&self, inner: S) -> AuthService<S> {
-        AuthService { inner, auth: self.clone() }
+        AuthService {
+            inner,
+            auth: self.clone(),
+        }
     }
 }
 

@@ -19,7 +19,10 @@ pub struct Answers<K, V> {
 
 impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Clone + Send + Sync + 'static> Answers<K, V> {
     pub fn new(fresh: Duration, stale: Duration) -> Self {
-        Self { known: Cache::builder().max_capacity(10_000).time_to_live(stale).build(), fresh }
+        Self {
+            known: Cache::builder().max_capacity(10_000).time_to_live(stale).build(),
+            fresh,
+        }
     }
 
     /// The known answer while it is fresh, else what `ask` says. An old answer stands in only while the other
@@ -43,7 +46,9 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Clone + Send + Sync + 'sta
                 self.known.insert(key, (Instant::now(), value.clone())).await;
                 Ok(value)
             }
-            (Err(error), Some((_, value))) if matches!(error.reason, Reason::Dependency | Reason::Deadline) => {
+            (Err(error), Some((_, value)))
+                if matches!(error.reason, Reason::Dependency | Reason::Deadline) =>
+            {
                 tracing::warn!(%error, "using an earlier answer");
                 Ok(value)
             }
@@ -55,7 +60,9 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Clone + Send + Sync + 'sta
     }
 }
 
-impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Clone + Send + Sync + 'static> Default for Answers<K, V> {
+impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Clone + Send + Sync + 'static> Default
+    for Answers<K, V>
+{
     fn default() -> Self {
         Self::new(FRESH, STALE)
     }
@@ -70,10 +77,21 @@ mod tests {
     async fn an_old_answer_stands_in_for_a_service_that_is_down_but_not_for_a_refusal() {
         let answers: Answers<u8, u8> = Answers::new(Duration::ZERO, STALE);
         assert_eq!(answers.get(1, || async { Ok(7) }).await, Ok(7));
-        assert_eq!(answers.get(1, || async { Err(Error::unavailable("down")) }).await, Ok(7));
+        assert_eq!(
+            answers.get(1, || async { Err(Error::unavailable("down")) }).await,
+            Ok(7)
+        );
         let refused = Error::new(Reason::BadCredential, "revoked");
-        assert_eq!(answers.get(1, || async { Err(refused.clone()) }).await, Err(refused));
-        assert!(answers.get(1, || async { Err(Error::unavailable("down")) }).await.is_err());
+        assert_eq!(
+            answers.get(1, || async { Err(refused.clone()) }).await,
+            Err(refused)
+        );
+        assert!(
+            answers
+                .get(1, || async { Err(Error::unavailable("down")) })
+                .await
+                .is_err()
+        );
     }
 
     #[tokio::test]

@@ -15,7 +15,10 @@ pub enum ConfigError {
     #[error("cannot read {path}: {source}")]
     Read { path: String, source: std::io::Error },
     #[error("{path} is not TOML: {source}")]
-    Parse { path: String, source: Box<toml::de::Error> },
+    Parse {
+        path: String,
+        source: Box<toml::de::Error>,
+    },
     #[error("setting `{path}`: {message}")]
     Setting { path: String, message: String },
 }
@@ -47,22 +50,34 @@ pub fn load<T: DeserializeOwned>(
 
 fn read(path: &Path) -> Result<Value, ConfigError> {
     let shown = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: shown.clone(), source })?;
-    toml::from_str(&text).map_err(|source| ConfigError::Parse { path: shown, source: Box::new(source) })
+    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read {
+        path: shown.clone(),
+        source,
+    })?;
+    toml::from_str(&text).map_err(|source| ConfigError::Parse {
+        path: shown,
+        source: Box::new(source),
+    })
 }
 
 fn setting_path(name: &str) -> Option<Vec<String>> {
     let rest = name.strip_prefix(PREFIX)?;
-    rest.contains("__").then(|| rest.split("__").map(str::to_ascii_lowercase).collect())
+    rest.contains("__")
+        .then(|| rest.split("__").map(str::to_ascii_lowercase).collect())
 }
 
 fn insert(root: &mut Value, path: &[String], text: &str) -> Result<(), ConfigError> {
     let mut node = root;
     for key in path {
         let Value::Object(object) = node else {
-            return Err(ConfigError::Setting { path: path.join("."), message: "is not a section".into() });
+            return Err(ConfigError::Setting {
+                path: path.join("."),
+                message: "is not a section".into(),
+            });
         };
-        node = object.entry(key.clone()).or_insert_with(|| Value::Object(Map::new()));
+        node = object
+            .entry(key.clone())
+            .or_insert_with(|| Value::Object(Map::new()));
     }
     *node = Value::String(text.to_owned());
     Ok(())
@@ -82,13 +97,18 @@ fn deserialize<T: DeserializeOwned>(mut root: Value, mut textual: Vec<String>) -
             textual.swap_remove(position);
             continue;
         }
-        return Err(ConfigError::Setting { path, message: explain(&error.into_inner().to_string()) });
+        return Err(ConfigError::Setting {
+            path,
+            message: explain(&error.into_inner().to_string()),
+        });
     }
 }
 
 fn retype(root: &mut Value, path: &str) -> bool {
     let pointer = format!("/{}", path.replace('.', "/"));
-    let Some(node) = root.pointer_mut(&pointer) else { return false };
+    let Some(node) = root.pointer_mut(&pointer) else {
+        return false;
+    };
     let Some(text) = node.as_str() else { return false };
     let parsed = toml::from_str::<BTreeMap<String, Value>>(&format!("value = {text}"));
     match parsed.ok().and_then(|mut table| table.remove("value")) {
@@ -106,9 +126,8 @@ fn explain(message: &str) -> String {
     let Some(unknown) = quoted.next().filter(|_| message.starts_with("unknown field")) else {
         return message.to_owned();
     };
-    let nearest = quoted.max_by(|a, b| {
-        strsim::jaro_winkler(a, unknown).total_cmp(&strsim::jaro_winkler(b, unknown))
-    });
+    let nearest =
+        quoted.max_by(|a, b| strsim::jaro_winkler(a, unknown).total_cmp(&strsim::jaro_winkler(b, unknown)));
     match nearest {
         Some(name) => format!("unknown key `{unknown}`; did you mean `{name}`?"),
         None => format!("unknown key `{unknown}`"),
@@ -136,7 +155,10 @@ mod tests {
     }
 
     fn vars(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
     }
 
     #[test]
@@ -153,7 +175,12 @@ mod tests {
         .unwrap();
         assert_eq!(
             root.server,
-            Section { listen: "12345".into(), limit: 7, on: true, names: vec!["a".into()] }
+            Section {
+                listen: "12345".into(),
+                limit: 7,
+                on: true,
+                names: vec!["a".into()]
+            }
         );
     }
 
@@ -165,13 +192,20 @@ mod tests {
 
     #[test]
     fn an_unknown_key_names_the_nearest_known_one() {
-        let error = load::<Root>(None, &vars(&[("COLLOQUY_SERVER__LIMTI", "7")])).unwrap_err().to_string();
-        assert!(error.contains("`limti`") && error.contains("did you mean `limit`"), "{error}");
+        let error = load::<Root>(None, &vars(&[("COLLOQUY_SERVER__LIMTI", "7")]))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("`limti`") && error.contains("did you mean `limit`"),
+            "{error}"
+        );
     }
 
     #[test]
     fn a_value_that_does_not_fit_names_its_setting() {
-        let error = load::<Root>(None, &vars(&[("COLLOQUY_SERVER__LIMIT", "many")])).unwrap_err().to_string();
+        let error = load::<Root>(None, &vars(&[("COLLOQUY_SERVER__LIMIT", "many")]))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("server.limit"), "{error}");
     }
 }

@@ -24,7 +24,10 @@ impl Check {
         F: Fn() -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<()>> + Send + 'static,
     {
-        Self { name, probe: Arc::new(move || Box::pin(probe())) }
+        Self {
+            name,
+            probe: Arc::new(move || Box::pin(probe())),
+        }
     }
 }
 
@@ -66,11 +69,15 @@ pub async fn watch(
 async fn publish(reporter: &tonic_health::server::HealthReporter, readiness: &Readiness, ready: bool) {
     use tonic_health::ServingStatus::{NotServing, Serving};
     readiness.set(ready);
-    reporter.set_service_status("", if ready { Serving } else { NotServing }).await;
+    reporter
+        .set_service_status("", if ready { Serving } else { NotServing })
+        .await;
 }
 
 async fn round(checks: &[Check], failures: &mut [u32]) -> bool {
-    let probes = checks.iter().map(|check| tokio::time::timeout(INTERVAL * 2, (check.probe)()));
+    let probes = checks
+        .iter()
+        .map(|check| tokio::time::timeout(INTERVAL * 2, (check.probe)()));
     let results = futures::future::join_all(probes).await;
     for ((check, result), failed) in checks.iter().zip(results).zip(failures.iter_mut()) {
         let error = match result {

@@ -39,7 +39,12 @@ pub struct Context {
 /// Boots, serves until SIGTERM or SIGINT (or until a task fails), stops within bounds.
 ///
 /// `build` connects to the dependencies ([`connect_within`]) and returns the parts.
-pub async fn run<F, Fut>(telemetry: &TelemetryConfig, server: &ServerConfig, contract: Contract, build: F) -> Exit
+pub async fn run<F, Fut>(
+    telemetry: &TelemetryConfig,
+    server: &ServerConfig,
+    contract: Contract,
+    build: F,
+) -> Exit
 where
     F: FnOnce(Context) -> Fut,
     Fut: Future<Output = Result<Boot>>,
@@ -81,13 +86,22 @@ where
 ///
 /// # Errors
 /// Those of `build` and of binding the listeners.
-pub async fn start<F, Fut>(server: &ServerConfig, contract: Contract, build: F, shutdown: Shutdown) -> Result<Running>
+pub async fn start<F, Fut>(
+    server: &ServerConfig,
+    contract: Contract,
+    build: F,
+    shutdown: Shutdown,
+) -> Result<Running>
 where
     F: FnOnce(Context) -> Fut,
     Fut: Future<Output = Result<Boot>>,
 {
     let (local, inlet): (Channel, Inlet) = in_process();
-    let boot = build(Context { shutdown: shutdown.clone(), local: local.clone() }).await?;
+    let boot = build(Context {
+        shutdown: shutdown.clone(),
+        local: local.clone(),
+    })
+    .await?;
     serve(server, contract, boot.auth, boot.parts, (local, inlet), shutdown).await
 }
 
@@ -111,7 +125,10 @@ where
             return Err(error);
         }
         if tokio::time::Instant::now() + pause > end {
-            return Err(Error::unavailable(format!("{name} did not answer within {limit:?}: {}", error.message)));
+            return Err(Error::unavailable(format!(
+                "{name} did not answer within {limit:?}: {}",
+                error.message
+            )));
         }
         tracing::warn!(dependency = name, error = %error.message, "not reachable yet");
         tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;

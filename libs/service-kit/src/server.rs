@@ -58,7 +58,10 @@ pub struct Task {
 
 impl Task {
     pub fn new(name: &'static str, run: impl Future<Output = Result<()>> + Send + 'static) -> Self {
-        Self { name, run: Box::pin(run) }
+        Self {
+            name,
+            run: Box::pin(run),
+        }
     }
 }
 
@@ -76,7 +79,10 @@ pub struct Parts {
 
 impl Parts {
     pub fn new(name: &'static str) -> Self {
-        Self { name, ..Self::default() }
+        Self {
+            name,
+            ..Self::default()
+        }
     }
 
     /// Adds gRPC services: `parts.grpc(move |routes| { routes.add_service(XServer::new(x)); })`.
@@ -156,7 +162,8 @@ pub fn in_process() -> (Channel, Inlet) {
             Ok::<_, std::io::Error>(hyper_util::rt::TokioIo::new(client))
         }
     });
-    let channel = configure(Endpoint::from_static("http://in-process")).connect_with_connector_lazy(connector);
+    let channel =
+        configure(Endpoint::from_static("http://in-process")).connect_with_connector_lazy(connector);
     (channel, Inlet { incoming })
 }
 
@@ -186,12 +193,17 @@ pub async fn serve(
         part.grpc.into_iter().for_each(|register| register(&mut routes));
         http = http.merge(part.http);
         checks.extend(part.checks);
-        part.tasks.into_iter().for_each(|task| spawn_task(task, &shutdown));
+        part.tasks
+            .into_iter()
+            .for_each(|task| spawn_task(task, &shutdown));
     }
 
     let limit = Duration::from_secs(config.call_limit_s);
     let routes = routes.routes();
-    let layers = ServiceBuilder::new().layer(CatchPanicLayer::custom(panicked)).layer(auth).into_inner();
+    let layers = ServiceBuilder::new()
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(auth)
+        .into_inner();
     let mut inlet = inlet;
     let incoming = async_stream(move |cx| inlet.incoming.poll_recv(cx));
     let stop = shutdown.token();
@@ -218,10 +230,31 @@ pub async fn serve(
         None => None,
     };
     let http = spawn_http("server.http_listen", &config.http_listen, http, &shutdown).await?;
-    let admin = spawn_http("server.admin_listen", &config.admin_listen, admin(readiness.clone()), &shutdown).await?;
-    shutdown.spawn("readiness", watch(checks, readiness.clone(), reporter, shutdown.clone()));
-    let (drain, stop_limit) = (Duration::from_millis(config.drain_ms), Duration::from_secs(config.stop_limit_s));
-    Ok(Running { grpc, http, admin, readiness, channel, shutdown, drain, stop_limit })
+    let admin = spawn_http(
+        "server.admin_listen",
+        &config.admin_listen,
+        admin(readiness.clone()),
+        &shutdown,
+    )
+    .await?;
+    shutdown.spawn(
+        "readiness",
+        watch(checks, readiness.clone(), reporter, shutdown.clone()),
+    );
+    let (drain, stop_limit) = (
+        Duration::from_millis(config.drain_ms),
+        Duration::from_secs(config.stop_limit_s),
+    );
+    Ok(Running {
+        grpc,
+        http,
+        admin,
+        readiness,
+        channel,
+        shutdown,
+        drain,
+        stop_limit,
+    })
 }
 
 fn add_reflection(routes: &mut RoutesBuilder, contract: Contract) -> Result<()> {
@@ -267,8 +300,15 @@ async fn bind(setting: &str, listen: &str) -> Result<Option<(TcpListener, Socket
     Ok(Some((listener, address)))
 }
 
-async fn spawn_http(setting: &str, listen: &str, router: Router, shutdown: &Shutdown) -> Result<Option<SocketAddr>> {
-    let Some((listener, address)) = bind(setting, listen).await? else { return Ok(None) };
+async fn spawn_http(
+    setting: &str,
+    listen: &str,
+    router: Router,
+    shutdown: &Shutdown,
+) -> Result<Option<SocketAddr>> {
+    let Some((listener, address)) = bind(setting, listen).await? else {
+        return Ok(None);
+    };
     let router = router.layer(CatchPanicLayer::new());
     let server = axum::serve(listener, router).with_graceful_shutdown(shutdown.token().cancelled_owned());
     shutdown.spawn("http", async move {
@@ -283,7 +323,11 @@ fn admin(readiness: Readiness) -> Router {
     let ready = move || {
         let ready = readiness.get();
         async move {
-            let status = if ready { http::StatusCode::OK } else { http::StatusCode::SERVICE_UNAVAILABLE };
+            let status = if ready {
+                http::StatusCode::OK
+            } else {
+                http::StatusCode::SERVICE_UNAVAILABLE
+            };
             (status, if ready { "ready\n" } else { "not ready\n" })
         }
     };
@@ -319,7 +363,9 @@ async fn log_end(name: &'static str, server: impl Future<Output = Result<(), ton
 /// A panic answers `INTERNAL` and is logged; the process goes on.
 fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> http::Response<tonic::body::Body> {
     let message = panic.downcast_ref::<String>().map(String::as_str);
-    let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
+    let message = message
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("unknown");
     tracing::error!(panic = message, "handler panicked");
     crate::to_status(Error::internal("the request hit a fault of the server")).into_http()
 }

@@ -38,19 +38,24 @@ pub fn to_status(error: Error) -> Status {
 /// The error behind a status of another service; what carries no reason is a dependency that failed.
 pub fn from_status(status: Status) -> Error {
     let details = status.get_error_details();
-    let reason = details.error_info().and_then(|info| reason_of(&info.reason)).unwrap_or_else(|| match status.code() {
-        Code::DeadlineExceeded | Code::Cancelled => Reason::Deadline,
-        Code::Unimplemented => Reason::Unimplemented,
-        Code::InvalidArgument => Reason::InvalidField,
-        Code::NotFound => Reason::NotFound,
-        Code::Unauthenticated => Reason::BadCredential,
-        Code::PermissionDenied => Reason::MissingRole,
-        Code::Unavailable => Reason::Dependency,
-        Code::ResourceExhausted | Code::OutOfRange => Reason::TooLarge,
-        _ => Reason::Internal,
-    });
+    let reason = details
+        .error_info()
+        .and_then(|info| reason_of(&info.reason))
+        .unwrap_or_else(|| match status.code() {
+            Code::DeadlineExceeded | Code::Cancelled => Reason::Deadline,
+            Code::Unimplemented => Reason::Unimplemented,
+            Code::InvalidArgument => Reason::InvalidField,
+            Code::NotFound => Reason::NotFound,
+            Code::Unauthenticated => Reason::BadCredential,
+            Code::PermissionDenied => Reason::MissingRole,
+            Code::Unavailable => Reason::Dependency,
+            Code::ResourceExhausted | Code::OutOfRange => Reason::TooLarge,
+            _ => Reason::Internal,
+        });
     let mut error = Error::new(reason, status.message());
-    error.field = details.error_info().and_then(|info| info.metadata.get("field").cloned());
+    error.field = details
+        .error_info()
+        .and_then(|info| info.metadata.get("field").cloned());
     error.retry_after_ms = details
         .retry_info()
         .and_then(|info| info.retry_delay)
@@ -60,7 +65,10 @@ pub fn from_status(status: Status) -> Error {
 
 /// The answer of a method that the contract has and the server does not serve yet.
 pub fn unimplemented(method: &str) -> Status {
-    to_status(Error::new(Reason::Unimplemented, format!("{method} is not served by this version")))
+    to_status(Error::new(
+        Reason::Unimplemented,
+        format!("{method} is not served by this version"),
+    ))
 }
 
 fn code_of(reason: Reason) -> Code {
@@ -113,13 +121,21 @@ mod tests {
     #[test]
     fn every_error_survives_the_wire() {
         for reason in ALL {
-            let error = Error { reason, message: "why".into(), field: Some("a.b".into()), retry_after_ms: Some(1_500) };
+            let error = Error {
+                reason,
+                message: "why".into(),
+                field: Some("a.b".into()),
+                retry_after_ms: Some(1_500),
+            };
             assert_eq!(from_status(to_status(error.clone())), error, "{reason:?}");
         }
     }
 
     #[test]
     fn a_status_without_details_is_read_by_its_code() {
-        assert_eq!(from_status(Status::unavailable("gone")).reason, Reason::Dependency);
+        assert_eq!(
+            from_status(Status::unavailable("gone")).reason,
+            Reason::Dependency
+        );
     }
 }

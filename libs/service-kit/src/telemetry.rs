@@ -23,7 +23,10 @@ pub enum LogFormat {
 
 impl Default for TelemetryConfig {
     fn default() -> Self {
-        Self { log: "info".into(), format: LogFormat::Text }
+        Self {
+            log: "info".into(),
+            format: LogFormat::Text,
+        }
     }
 }
 
@@ -32,7 +35,9 @@ static METRICS: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
 /// Installs the log subscriber (on standard error) and the metrics recorder. A second call changes nothing.
 pub fn init(config: &TelemetryConfig) {
     let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     // An error means that a subscriber is installed already, which is what is wanted.
     let _ = match config.format {
         LogFormat::Text => builder.try_init(),
@@ -42,7 +47,9 @@ pub fn init(config: &TelemetryConfig) {
 }
 
 fn metrics_handle() -> Option<&'static PrometheusHandle> {
-    METRICS.get_or_init(|| PrometheusBuilder::new().install_recorder().ok()).as_ref()
+    METRICS
+        .get_or_init(|| PrometheusBuilder::new().install_recorder().ok())
+        .as_ref()
 }
 
 /// The metrics in Prometheus' text format.

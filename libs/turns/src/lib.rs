@@ -31,7 +31,9 @@ pub fn accept(
     turn: TurnId,
 ) -> Result<AcceptPlan> {
     let may_command = event.authorised && event.merge.kind == MessageKind::User;
-    let asked = may_command.then(|| command::parse(&event.text, &policy.reset.triggers)).flatten();
+    let asked = may_command
+        .then(|| command::parse(&event.text, &policy.reset.triggers))
+        .flatten();
     match asked {
         Some(Command::Reset { rest }) => Ok(reset_by_command(state, event, rest, turn)),
         Some(Command::Stop) => Ok(finish(stop(state, Outcome::CancelledStop, 1))),
@@ -52,31 +54,70 @@ pub fn accept(
 /// Stops the oldest `count` running turns.
 fn stop(state: &AcceptState, outcome: Outcome, count: usize) -> Vec<Effect> {
     let deadline = state.now.plus(STOP_DEADLINE_MS);
-    let running = state.running.iter().filter(|running| running.state == TurnState::Running);
-    running.take(count).map(|running| Effect::StopTurn { turn: running.turn, outcome, deadline }).collect()
+    let running = state
+        .running
+        .iter()
+        .filter(|running| running.state == TurnState::Running);
+    running
+        .take(count)
+        .map(|running| Effect::StopTurn {
+            turn: running.turn,
+            outcome,
+            deadline,
+        })
+        .collect()
 }
 
 /// Ends everything that waits.
 fn drain(state: &AcceptState, outcome: Outcome) -> impl Iterator<Item = Effect> {
-    state.waiting.iter().map(move |waiting| Effect::EndTurn { turn: waiting.turn, outcome })
+    state.waiting.iter().map(move |waiting| Effect::EndTurn {
+        turn: waiting.turn,
+        outcome,
+    })
 }
 
 fn finish(mut effects: Vec<Effect>) -> AcceptPlan {
-    effects.push(Effect::Finish { outcome: Outcome::Command });
-    AcceptPlan { placement: Placement::Command, turn: None, position: 0, effects, text: None }
+    effects.push(Effect::Finish {
+        outcome: Outcome::Command,
+    });
+    AcceptPlan {
+        placement: Placement::Command,
+        turn: None,
+        position: 0,
+        effects,
+        text: None,
+    }
 }
 
-fn reset_by_command(state: &AcceptState, event: &AcceptEvent, rest: Option<String>, turn: TurnId) -> AcceptPlan {
+fn reset_by_command(
+    state: &AcceptState,
+    event: &AcceptEvent,
+    rest: Option<String>,
+    turn: TurnId,
+) -> AcceptPlan {
     let mut effects = stop(state, Outcome::CancelledReset, usize::MAX);
     effects.extend(drain(state, Outcome::CancelledReset));
     if state.session.is_some() {
-        effects.push(Effect::Reset { reason: ResetReason::Command });
+        effects.push(Effect::Reset {
+            reason: ResetReason::Command,
+        });
     }
     let Some(text) = rest else { return finish(effects) };
     let mode = event.mode.unwrap_or_default();
-    effects.push(Effect::OpenTurn { turn, due: state.now, lane: event.merge.lane, mode });
+    effects.push(Effect::OpenTurn {
+        turn,
+        due: state.now,
+        lane: event.merge.lane,
+        mode,
+    });
     let position = count(state.running.len());
-    AcceptPlan { placement: Placement::Queued, turn: Some(turn), position, effects, text: Some(text) }
+    AcceptPlan {
+        placement: Placement::Queued,
+        turn: Some(turn),
+        position,
+        effects,
+        text: Some(text),
+    }
 }
 
 fn reset_by_policy(

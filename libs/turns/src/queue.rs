@@ -44,7 +44,11 @@ pub fn place(
     let joined = newest.filter(|waiting| placing.may_join(waiting));
     match placing.mode {
         QueueMode::Reject if joined.is_none() && !(state.running.is_empty() && state.waiting.is_empty()) => {
-            Err(Error::new(Reason::Busy, "the session is busy; try again when it has answered").retry_after(1_000))
+            Err(Error::new(
+                Reason::Busy,
+                "the session is busy; try again when it has answered",
+            )
+            .retry_after(1_000))
         }
         QueueMode::Interrupt if joined.is_none() => Ok(placing.interrupt()),
         QueueMode::Steer if state.waiting.is_empty() && placing.steered().is_some() => Ok(placing.steer()),
@@ -62,7 +66,8 @@ impl Placing<'_> {
         if waiting.closed || waiting.attempt > 0 || waiting.merge != self.event.merge {
             return false;
         }
-        let in_window = waiting.due > self.state.now && waiting.sender.as_ref() == Some(&self.event.sender.id);
+        let in_window =
+            waiting.due > self.state.now && waiting.sender.as_ref() == Some(&self.event.sender.id);
         match self.mode {
             QueueMode::Followup | QueueMode::Collect => true,
             QueueMode::Interrupt => in_window && waiting.mode == QueueMode::Interrupt,
@@ -72,13 +77,24 @@ impl Placing<'_> {
 
     fn due(&self, opened: UnixMillis) -> UnixMillis {
         let longest = opened.plus(self.window_ms.saturating_mul(LONGEST_WINDOWS));
-        self.state.now.plus(self.window_ms).min(longest).max(self.state.now)
+        self.state
+            .now
+            .plus(self.window_ms)
+            .min(longest)
+            .max(self.state.now)
     }
 
     fn join(&self, waiting: &WaitingTurn) -> Result<AcceptPlan> {
         // A turn whose window is over keeps its place; one that still waits for quiet waits on.
-        let due = if waiting.due > self.state.now { self.due(waiting.opened) } else { waiting.due };
-        let mut effects = vec![Effect::JoinTurn { turn: waiting.turn, due }];
+        let due = if waiting.due > self.state.now {
+            self.due(waiting.opened)
+        } else {
+            waiting.due
+        };
+        let mut effects = vec![Effect::JoinTurn {
+            turn: waiting.turn,
+            due,
+        }];
         let mut dropped = 0;
         if self.counts_messages() {
             dropped = self.overflow(Some(waiting))?;
@@ -91,7 +107,10 @@ impl Placing<'_> {
     fn open(&self) -> Result<AcceptPlan> {
         let dropped = self.overflow(None)?;
         let mut effects = Vec::new();
-        if let Some(newest) = self.state.waiting[dropped..].last().filter(|waiting| !waiting.closed) {
+        if let Some(newest) = self.state.waiting[dropped..]
+            .last()
+            .filter(|waiting| !waiting.closed)
+        {
             effects.push(Effect::CloseTurn { turn: newest.turn });
         }
         // Opened first: a summary line may have to go in front of it.
@@ -103,7 +122,12 @@ impl Placing<'_> {
 
     fn open_turn(&self) -> Effect {
         let due = self.due(self.state.now);
-        Effect::OpenTurn { turn: self.fresh, due, lane: self.event.merge.lane, mode: self.mode }
+        Effect::OpenTurn {
+            turn: self.fresh,
+            due,
+            lane: self.event.merge.lane,
+            mode: self.mode,
+        }
     }
 
     fn interrupt(&self) -> AcceptPlan {
@@ -111,12 +135,20 @@ impl Placing<'_> {
         effects.extend(drain(self.state, Outcome::CancelledInterrupt));
         let cancels = !effects.is_empty();
         effects.push(self.open_turn());
-        let placement = if cancels { Placement::Interrupted } else { Placement::Queued };
+        let placement = if cancels {
+            Placement::Interrupted
+        } else {
+            Placement::Queued
+        };
         self.plan(placement, self.fresh, 0, effects)
     }
 
     fn steered(&self) -> Option<TurnId> {
-        self.state.running.iter().find(|running| running.state == TurnState::Running).map(|running| running.turn)
+        self.state
+            .running
+            .iter()
+            .find(|running| running.state == TurnState::Running)
+            .map(|running| running.turn)
     }
 
     fn steer(&self) -> AcceptPlan {
@@ -125,7 +157,13 @@ impl Placing<'_> {
     }
 
     fn plan(&self, placement: Placement, turn: TurnId, position: usize, effects: Vec<Effect>) -> AcceptPlan {
-        AcceptPlan { placement, turn: Some(turn), position: count(position), effects, text: None }
+        AcceptPlan {
+            placement,
+            turn: Some(turn),
+            position: count(position),
+            effects,
+            text: None,
+        }
     }
 
     /// Capacity counts messages under the merging modes, else turns: what the debounce merged is one.
@@ -134,13 +172,22 @@ impl Placing<'_> {
     }
 
     fn weight(&self, waiting: &WaitingTurn) -> usize {
-        if self.counts_messages() { waiting.messages.len() } else { 1 }
+        if self.counts_messages() {
+            waiting.messages.len()
+        } else {
+            1
+        }
     }
 
     /// How many of the oldest waiting turns must go for one more to fit. The one to be joined stays: a turn is not
     /// cut in two, the newcomer is refused instead.
     fn overflow(&self, joined: Option<&WaitingTurn>) -> Result<usize> {
-        let mut left: usize = self.state.waiting.iter().map(|waiting| self.weight(waiting)).sum();
+        let mut left: usize = self
+            .state
+            .waiting
+            .iter()
+            .map(|waiting| self.weight(waiting))
+            .sum();
         let capacity = self.policy.queue.capacity as usize;
         let mut dropped = 0;
         while left >= capacity {
@@ -160,10 +207,23 @@ impl Placing<'_> {
 
     fn drop_oldest(&self, dropped: usize) -> impl Iterator<Item = Effect> {
         // A line goes in front of whatever is answered next.
-        let into = self.state.waiting.get(dropped).map_or(self.fresh, |next| next.turn);
-        self.state.waiting[..dropped].iter().map(move |oldest| match self.policy.queue.drop {
-            Drop::Summarize => Effect::SummarizeTurn { turn: oldest.turn, into, line: SUMMARY_LINE.into() },
-            Drop::Old | Drop::New => Effect::EndTurn { turn: oldest.turn, outcome: Outcome::DroppedQueueFull },
-        })
+        let into = self
+            .state
+            .waiting
+            .get(dropped)
+            .map_or(self.fresh, |next| next.turn);
+        self.state.waiting[..dropped]
+            .iter()
+            .map(move |oldest| match self.policy.queue.drop {
+                Drop::Summarize => Effect::SummarizeTurn {
+                    turn: oldest.turn,
+                    into,
+                    line: SUMMARY_LINE.into(),
+                },
+                Drop::Old | Drop::New => Effect::EndTurn {
+                    turn: oldest.turn,
+                    outcome: Outcome::DroppedQueueFull,
+                },
+            })
     }
 }

@@ -11,7 +11,10 @@ use jiff::{Timestamp, ToSpan};
 /// Idle needs strictly more than its minutes; the daily boundary belongs to the new day. An hour that does not
 /// exist that day fires at the next valid instant, a doubled one at the first.
 pub fn due(rule: &ResetRule, last: UnixMillis, now: UnixMillis) -> Option<ResetReason> {
-    let idle = rule.idle.as_ref().map_or(0, |idle| i64::from(idle.minutes) * 60_000);
+    let idle = rule
+        .idle
+        .as_ref()
+        .map_or(0, |idle| i64::from(idle.minutes) * 60_000);
     if idle > 0 && now.since(last) > idle {
         return Some(ResetReason::Idle);
     }
@@ -27,7 +30,12 @@ fn boundary(daily: &Daily, now: UnixMillis) -> Option<UnixMillis> {
     let at = |date: jiff::civil::Date| {
         let local = date.at(i8::try_from(daily.at_hour).ok()?, 0, 0, 0);
         // "Compatible": a gap moves forward by its length, a fold takes the first.
-        local.to_zoned(zone.clone()).ok().map(|zoned| UnixMillis(zoned.timestamp().as_millisecond()))
+        local
+            .to_zoned(zone.clone())
+            .ok()
+            .map(|zoned| UnixMillis(zoned.timestamp().as_millisecond()))
     };
-    at(today).filter(|boundary| *boundary <= now).or_else(|| at(today.checked_sub(1.day()).ok()?))
+    at(today)
+        .filter(|boundary| *boundary <= now)
+        .or_else(|| at(today.checked_sub(1.day()).ok()?))
 }

@@ -18,8 +18,13 @@ pub fn parse(text: &str, reset_triggers: &[String]) -> Option<Command> {
     // Telegram writes `/new@my_bot` in groups.
     let word = word.split('@').next().unwrap_or(word);
     let rest = rest.trim();
-    if reset_triggers.iter().any(|trigger| trigger.eq_ignore_ascii_case(word)) {
-        return Some(Command::Reset { rest: (!rest.is_empty()).then(|| rest.to_owned()) });
+    if reset_triggers
+        .iter()
+        .any(|trigger| trigger.eq_ignore_ascii_case(word))
+    {
+        return Some(Command::Reset {
+            rest: (!rest.is_empty()).then(|| rest.to_owned()),
+        });
     }
     match word.to_ascii_lowercase().as_str() {
         "/stop" if rest.is_empty() => Some(Command::Stop),
@@ -35,7 +40,11 @@ mod tests {
     #[test]
     fn a_trigger_is_a_whole_word() {
         let triggers = vec!["/new".to_owned()];
-        let reset = |rest: Option<&str>| Some(Command::Reset { rest: rest.map(str::to_owned) });
+        let reset = |rest: Option<&str>| {
+            Some(Command::Reset {
+                rest: rest.map(str::to_owned),
+            })
+        };
         for (text, expected) in [
             ("/new", reset(None)),
             (" /NEW ", reset(None)),

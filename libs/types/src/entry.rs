@@ -10,16 +10,35 @@ use serde::{Deserialize, Serialize};
 pub enum EntryBody {
     Message(Message),
     /// In the model's context, may be hidden from people.
-    CustomMessage { kind: String, message: Message },
+    CustomMessage {
+        kind: String,
+        message: Message,
+    },
     /// State of an agent or an operator; never in context. `json` is checked on receipt.
-    Custom { kind: String, json: String },
+    Custom {
+        kind: String,
+        json: String,
+    },
     Compaction(Compaction),
-    BranchSummary { summary: String },
-    Reset { reason: String },
+    BranchSummary {
+        summary: String,
+    },
+    Reset {
+        reason: String,
+    },
     /// A turn that was stopped or lost, with what it had staged.
-    Interrupted { reason: String, attempt: u32, staged: Vec<Message> },
-    Label { label: String },
-    ModelChange { provider: String, model: String },
+    Interrupted {
+        reason: String,
+        attempt: u32,
+        staged: Vec<Message>,
+    },
+    Label {
+        label: String,
+    },
+    ModelChange {
+        provider: String,
+        model: String,
+    },
 }
 
 /// Stands for every entry before `first_kept` in the window.

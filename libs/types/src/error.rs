@@ -72,21 +72,36 @@ pub struct Error {
 
 impl Error {
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), field: None, retry_after_ms: None }
+        Self {
+            reason,
+            message: message.into(),
+            field: None,
+            retry_after_ms: None,
+        }
     }
 
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { field: Some(field.into()), ..Self::new(Reason::InvalidField, message) }
+        Self {
+            field: Some(field.into()),
+            ..Self::new(Reason::InvalidField, message)
+        }
     }
 
     pub fn too_large(field: impl Into<String>, limit: impl fmt::Display) -> Self {
-        Self { field: Some(field.into()), ..Self::new(Reason::TooLarge, format!("the limit is {limit}")) }
+        Self {
+            field: Some(field.into()),
+            ..Self::new(Reason::TooLarge, format!("the limit is {limit}"))
+        }
     }
 
     /// A foreign id answers exactly like one that does not exist, so the message names only what was asked.
     pub fn not_found(kind: impl Into<String>, id: impl fmt::Display) -> Self {
         let kind = kind.into();
-        Self { message: format!("{kind} {id} does not exist"), field: Some(kind), ..Self::new(Reason::NotFound, "") }
+        Self {
+            message: format!("{kind} {id} does not exist"),
+            field: Some(kind),
+            ..Self::new(Reason::NotFound, "")
+        }
     }
 
     pub fn internal(message: impl Into<String>) -> Self {
@@ -98,7 +113,10 @@ impl Error {
     }
 
     pub fn fenced() -> Self {
-        Self::new(Reason::Fenced, "the turn was given to another attempt; drop this one and acquire again")
+        Self::new(
+            Reason::Fenced,
+            "the turn was given to another attempt; drop this one and acquire again",
+        )
     }
 
     #[must_use]

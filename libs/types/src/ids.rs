@@ -106,8 +106,25 @@ text_id!(/** The unguessable id of a channel account, unique across tenants: `[A
 
 /// Words that a session key uses itself; a channel cannot be named like one.
 pub const RESERVED_CHANNEL_NAMES: [&str; 19] = [
-    "main", "person", "subagent", "cron", "heartbeat", "hook", "webhook", "sop", "p2p", "admin", "team", "app",
-    "api", "direct", "group", "channel", "room", "account", "ws",
+    "main",
+    "person",
+    "subagent",
+    "cron",
+    "heartbeat",
+    "hook",
+    "webhook",
+    "sop",
+    "p2p",
+    "admin",
+    "team",
+    "app",
+    "api",
+    "direct",
+    "group",
+    "channel",
+    "room",
+    "account",
+    "ws",
 ];
 
 impl AgentId {
@@ -115,7 +132,9 @@ impl AgentId {
     /// `INVALID_FIELD` on `agent` when the text is not an agent id.
     pub fn parse(text: &str) -> Result<Self> {
         let mut bytes = text.bytes();
-        let first = bytes.next().is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+        let first = bytes
+            .next()
+            .is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
         let rest = bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
         if first && rest && text.len() <= 64 {
             return Ok(Self(text.to_owned()));

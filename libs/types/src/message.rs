@@ -205,8 +205,12 @@ impl Message {
     }
 
     pub fn tool_result(call_id: impl Into<String>, name: impl Into<String>, text: impl Into<String>) -> Self {
-        let result =
-            ToolResult { call_id: call_id.into(), name: name.into(), parts: vec![Part::text(text)], is_error: false };
+        let result = ToolResult {
+            call_id: call_id.into(),
+            name: name.into(),
+            parts: vec![Part::text(text)],
+            is_error: false,
+        };
         Self::new(Role::Tool, vec![Part::ToolResult(result)])
     }
 
@@ -253,7 +257,12 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { message_bytes: 1 << 20, inline_media_bytes: 256 << 10, tool_result_chars: 400_000, parts: 128 }
+        Self {
+            message_bytes: 1 << 20,
+            inline_media_bytes: 256 << 10,
+            tool_result_chars: 400_000,
+            parts: 128,
+        }
     }
 }
 
@@ -267,10 +276,15 @@ impl Limits {
         }
         let mut bytes = 0;
         for (index, part) in message.parts.iter().enumerate() {
-            bytes += self.check_part(part).map_err(|error| error.within(&format!("parts[{index}]")))?;
+            bytes += self
+                .check_part(part)
+                .map_err(|error| error.within(&format!("parts[{index}]")))?;
         }
         if bytes > self.message_bytes {
-            return Err(Error::too_large("message", format_args!("{} bytes", self.message_bytes)));
+            return Err(Error::too_large(
+                "message",
+                format_args!("{} bytes", self.message_bytes),
+            ));
         }
         Ok(())
     }
@@ -283,9 +297,9 @@ impl Limits {
             Part::ToolCall(call) => Ok(call.arguments.len() + call.name.len() + call.id.len()),
             Part::Media(media) => match &media.data {
                 MediaData::Reference(reference) => Ok(reference.len()),
-                MediaData::Inline(base64) if base64.len() / 4 * 3 > self.inline_media_bytes => {
-                    Err(Error::too_large("media", format_args!("{} bytes", self.inline_media_bytes)))
-                }
+                MediaData::Inline(base64) if base64.len() / 4 * 3 > self.inline_media_bytes => Err(
+                    Error::too_large("media", format_args!("{} bytes", self.inline_media_bytes)),
+                ),
                 MediaData::Inline(_) => Ok(0),
             },
             Part::ToolResult(result) => {
@@ -299,13 +313,22 @@ impl Limits {
                         format_args!("{} characters", self.tool_result_chars),
                     ));
                 }
-                let nested: Vec<usize> =
-                    result.parts.iter().map(|part| self.check_part(part)).collect::<crate::Result<_>>()?;
+                let nested: Vec<usize> = result
+                    .parts
+                    .iter()
+                    .map(|part| self.check_part(part))
+                    .collect::<crate::Result<_>>()?;
                 // A tool result has its own limit in characters; it does not count against the message's.
                 let text: usize = result
                     .parts
                     .iter()
-                    .map(|part| if let Part::Text { text } = part { text.len() } else { 0 })
+                    .map(|part| {
+                        if let Part::Text { text } = part {
+                            text.len()
+                        } else {
+                            0
+                        }
+                    })
                     .sum();
                 Ok(nested.iter().sum::<usize>() - text)
             }

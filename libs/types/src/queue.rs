@@ -68,9 +68,16 @@ impl TurnState {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Waiting, Self::Running, Self::Stopping, Self::Committed, Self::Cancelled, Self::Failed]
-            .into_iter()
-            .find(|state| state.as_str() == text)
+        [
+            Self::Waiting,
+            Self::Running,
+            Self::Stopping,
+            Self::Committed,
+            Self::Cancelled,
+            Self::Failed,
+        ]
+        .into_iter()
+        .find(|state| state.as_str() == text)
     }
 }
 
@@ -220,7 +227,12 @@ pub struct AcceptState {
 #[serde(tag = "effect", rename_all = "snake_case")]
 pub enum Effect {
     /// Open a waiting turn at the end of the queue with the accepted message in it.
-    OpenTurn { turn: TurnId, due: UnixMillis, lane: Lane, mode: QueueMode },
+    OpenTurn {
+        turn: TurnId,
+        due: UnixMillis,
+        lane: Lane,
+        mode: QueueMode,
+    },
     /// Put the accepted message into a waiting turn; `due` may move.
     JoinTurn { turn: TurnId, due: UnixMillis },
     /// The turn takes no more messages.
@@ -230,9 +242,17 @@ pub enum Effect {
     /// End a waiting turn; its messages get the outcome and stay readable.
     EndTurn { turn: TurnId, outcome: Outcome },
     /// Replace a waiting turn's messages by one-line summaries in front of the next turn.
-    SummarizeTurn { turn: TurnId, into: TurnId, line: String },
+    SummarizeTurn {
+        turn: TurnId,
+        into: TurnId,
+        line: String,
+    },
     /// Running → stopping with a deadline; the outcome is what its messages get at the end.
-    StopTurn { turn: TurnId, outcome: Outcome, deadline: UnixMillis },
+    StopTurn {
+        turn: TurnId,
+        outcome: Outcome,
+        deadline: UnixMillis,
+    },
     /// Bind the accepted message to a running turn.
     Steer { turn: TurnId },
     /// Start a new transcript; `zero_counters` always, label and toggles stay.

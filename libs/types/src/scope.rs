@@ -30,9 +30,17 @@ impl Role {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Admin, Self::Agent, Self::Channel, Self::User, Self::Viewer, Self::Service, Self::Operator]
-            .into_iter()
-            .find(|role| role.as_str() == text)
+        [
+            Self::Admin,
+            Self::Agent,
+            Self::Channel,
+            Self::User,
+            Self::Viewer,
+            Self::Service,
+            Self::Operator,
+        ]
+        .into_iter()
+        .find(|role| role.as_str() == text)
     }
 }
 

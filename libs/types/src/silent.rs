@@ -9,7 +9,11 @@ pub const HEARTBEAT_OK: &str = "HEARTBEAT_OK";
 /// removed. `prefix` = a reply that starts with the token as a whole word is silent too; `heartbeat` = the
 /// heartbeat token counts as well.
 pub fn deliverable(text: &str, prefix: bool, heartbeat: bool) -> Option<&str> {
-    let tokens: &[&str] = if heartbeat { &[NO_REPLY, HEARTBEAT_OK] } else { &[NO_REPLY] };
+    let tokens: &[&str] = if heartbeat {
+        &[NO_REPLY, HEARTBEAT_OK]
+    } else {
+        &[NO_REPLY]
+    };
     let mut left = text.trim();
     for token in tokens {
         if left.eq_ignore_ascii_case(token) || (prefix && starts_with_word(left, token)) {
@@ -20,19 +24,32 @@ pub fn deliverable(text: &str, prefix: bool, heartbeat: bool) -> Option<&str> {
         }
     }
     // An ordinary reply goes out as it was written.
-    if left.len() == text.trim().len() { Some(text) } else { (!left.is_empty()).then_some(left) }
+    if left.len() == text.trim().len() {
+        Some(text)
+    } else {
+        (!left.is_empty()).then_some(left)
+    }
 }
 
 fn starts_with_word(text: &str, token: &str) -> bool {
-    let begins = text.get(..token.len()).is_some_and(|head| head.eq_ignore_ascii_case(token));
-    begins && text[token.len()..].chars().next().is_none_or(|next| !next.is_alphanumeric() && next != '_')
+    let begins = text
+        .get(..token.len())
+        .is_some_and(|head| head.eq_ignore_ascii_case(token));
+    begins
+        && text[token.len()..]
+            .chars()
+            .next()
+            .is_none_or(|next| !next.is_alphanumeric() && next != '_')
 }
 
 fn strip_at_end<'a>(text: &'a str, token: &str) -> Option<&'a str> {
     let cut = text.len().checked_sub(token.len())?;
     let kept = text.get(..cut)?;
     let is_token = text[cut..].eq_ignore_ascii_case(token);
-    let apart = kept.chars().next_back().is_some_and(|last| !last.is_alphanumeric() && last != '_');
+    let apart = kept
+        .chars()
+        .next_back()
+        .is_some_and(|last| !last.is_alphanumeric() && last != '_');
     (is_token && apart).then_some(kept)
 }
 

@@ -25,7 +25,9 @@ pub enum Service {
 }
 
 /// What the kit must be told of the contract.
-pub const CONTRACT: Contract = Contract { descriptors: FILE_DESCRIPTOR_SET };
+pub const CONTRACT: Contract = Contract {
+    descriptors: FILE_DESCRIPTOR_SET,
+};
 
 /// `all` spelled out, without doubles.
 pub fn chosen(services: &[Service]) -> BTreeSet<Service> {
@@ -80,16 +82,28 @@ impl Channels<'_> {
 pub async fn build(config: &Config, services: &[Service], context: Context) -> Result<Boot> {
     let here = chosen(services);
     if config.auth.service_key.len() < 32 {
-        return Err(Error::invalid("auth.service_key", "must have at least 32 characters, the same everywhere"));
+        return Err(Error::invalid(
+            "auth.service_key",
+            "must have at least 32 characters, the same everywhere",
+        ));
     }
     let key = ServiceKey::new(&config.auth.service_key)?;
-    let channels = Channels { config, context: &context, here: &here, key };
+    let channels = Channels {
+        config,
+        context: &context,
+        here: &here,
+        key,
+    };
     let mut parts = Vec::new();
     stored(config, &here, &channels, &context, &mut parts).await?;
     let shutdown = &context.shutdown;
     if here.contains(&Service::Router) {
         let coord = wiring::coord(config).await?;
-        let deps = colloquy_router::Deps { control: channels.control()?, history: channels.history()?, coord };
+        let deps = colloquy_router::Deps {
+            control: channels.control()?,
+            history: channels.history()?,
+            coord,
+        };
         parts.push(colloquy_router::parts(&config.router, deps, shutdown));
     }
     if here.contains(&Service::Ingress) {
@@ -121,19 +135,34 @@ async fn stored(
     } else {
         None
     };
-    let bus = if works.iter().any(|service| here.contains(service)) { Some(wiring::bus(config).await?) } else { None };
-    let models = colloquy_llm::connect(&config.model).map_err(|error| Error::invalid("model", error.to_string()))?;
+    let bus = if works.iter().any(|service| here.contains(service)) {
+        Some(wiring::bus(config).await?)
+    } else {
+        None
+    };
+    let models =
+        colloquy_llm::connect(&config.model).map_err(|error| Error::invalid("model", error.to_string()))?;
     if let Some(stores) = stores {
         if here.contains(&Service::Control) {
-            parts.push(colloquy_control::parts(colloquy_control::Deps { store: stores.control }));
+            parts.push(colloquy_control::parts(colloquy_control::Deps {
+                store: stores.control,
+            }));
         }
         if let (true, Some(bus)) = (here.contains(&Service::History), bus.clone()) {
-            let deps = colloquy_history::Deps { store: stores.history, bus };
+            let deps = colloquy_history::Deps {
+                store: stores.history,
+                bus,
+            };
             parts.push(colloquy_history::parts(&config.history, deps, &context.shutdown));
         }
         if let (true, Some(bus)) = (here.contains(&Service::Memory), bus.clone()) {
             let (history, extractor) = (channels.history()?, models.extractor);
-            let deps = colloquy_memory::Deps { store: stores.memory, history, bus, extractor };
+            let deps = colloquy_memory::Deps {
+                store: stores.memory,
+                history,
+                bus,
+                extractor,
+            };
             parts.push(colloquy_memory::parts(deps, &context.shutdown));
         }
     }
@@ -144,12 +173,19 @@ async fn stored(
             bus,
             summariser: models.summariser,
         };
-        parts.push(colloquy_compactor::parts(&config.compactor, deps, &context.shutdown));
+        parts.push(colloquy_compactor::parts(
+            &config.compactor,
+            deps,
+            &context.shutdown,
+        ));
     }
     Ok(())
 }
 
 /// Who may call what, from the contract.
 fn method_roles() -> MethodRoles {
-    METHODS.iter().map(|method| (method.path, method.roles.to_vec())).collect()
+    METHODS
+        .iter()
+        .map(|method| (method.path, method.roles.to_vec()))
+        .collect()
 }

@@ -48,7 +48,11 @@ pub struct PostgresConfig {
 
 impl Default for PostgresConfig {
     fn default() -> Self {
-        Self { url: String::new(), owner_url: String::new(), max_connections: 16 }
+        Self {
+            url: String::new(),
+            owner_url: String::new(),
+            max_connections: 16,
+        }
     }
 }
 
@@ -106,7 +110,12 @@ impl Config {
                 *secret = "********".into();
             }
         }
-        let urls = [&mut shown.postgres.url, &mut shown.postgres.owner_url, &mut shown.redis.url, &mut shown.nats.url];
+        let urls = [
+            &mut shown.postgres.url,
+            &mut shown.postgres.owner_url,
+            &mut shown.redis.url,
+            &mut shown.nats.url,
+        ];
         for url in urls {
             *url = redact_url(url);
         }
@@ -117,7 +126,9 @@ impl Config {
 
 /// `scheme://user:password@host` without the password.
 fn redact_url(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
     match rest.rsplit_once('@') {
         Some((user, host)) => {
             let user = user.split(':').next().unwrap_or_default();
@@ -133,7 +144,10 @@ mod tests {
 
     #[test]
     fn passwords_are_not_printed() {
-        assert_eq!(redact_url("postgres://app:s3cret@db:5432/x"), "postgres://app:********@db:5432/x");
+        assert_eq!(
+            redact_url("postgres://app:s3cret@db:5432/x"),
+            "postgres://app:********@db:5432/x"
+        );
         assert_eq!(redact_url("redis://cache:6379"), "redis://cache:6379");
     }
 }

@@ -22,7 +22,10 @@ pub struct ControlKeys {
 
 impl ControlKeys {
     pub fn new(control: InternalChannel) -> Self {
-        Self { control: ControlServiceClient::new(control), known: Answers::default() }
+        Self {
+            control: ControlServiceClient::new(control),
+            known: Answers::default(),
+        }
     }
 }
 
@@ -30,7 +33,10 @@ impl ControlKeys {
 impl Credentials for ControlKeys {
     async fn authenticate(&self, token: &str) -> Result<Principal> {
         if !token.starts_with("clq_") || token.len() > MAX_KEY_BYTES {
-            return Err(Error::new(Reason::BadCredential, "the key is unknown, malformed or revoked"));
+            return Err(Error::new(
+                Reason::BadCredential,
+                "the key is unknown, malformed or revoked",
+            ));
         }
         let ask = || {
             let (mut control, key) = (self.control.clone(), token.to_owned());
@@ -49,8 +55,15 @@ fn principal(answer: v1::VerifyKeyResponse) -> Result<Principal> {
         tenant: Some(answer.tenant_id.parse()?),
         roles,
         key: optional_id(&answer.key_id)?,
-        account: Some(answer.account).filter(|text| !text.is_empty()).map(|text| AccountId::parse(&text)).transpose()?,
-        agents: answer.agents.iter().map(|agent| AgentId::parse(agent)).collect::<Result<_>>()?,
+        account: Some(answer.account)
+            .filter(|text| !text.is_empty())
+            .map(|text| AccountId::parse(&text))
+            .transpose()?,
+        agents: answer
+            .agents
+            .iter()
+            .map(|agent| AgentId::parse(agent))
+            .collect::<Result<_>>()?,
         subject: answer.subject,
     })
 }

@@ -55,7 +55,11 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     signal().await?;
     println!("stopping");
     let clean = running.stop().await;
-    Ok(if clean { ExitCode::SUCCESS } else { ExitCode::from(4) })
+    Ok(if clean {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(4)
+    })
 }
 
 fn read(file: &Path) -> anyhow::Result<Option<Secrets>> {
@@ -72,7 +76,12 @@ fn write(file: &Path, secrets: &Secrets) -> anyhow::Result<()> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::OpenOptions::new();
-    let mut opened = options.write(true).create(true).truncate(true).mode(0o600).open(file)?;
+    let mut opened = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(file)?;
     opened.write_all(serde_json::to_string_pretty(secrets)?.as_bytes())?;
     Ok(())
 }
@@ -93,10 +102,21 @@ fn config(args: &Args, known: Option<&Secrets>) -> Config {
 async fn first_start(channel: &tonic::transport::Channel, config: &Config) -> anyhow::Result<Secrets> {
     let operator = Client::over(channel, &config.auth.operator_key)?;
     let tenant = v1::CreateTenantRequest { name: "dev".into() };
-    let admin_key = operator.control().create_tenant(tenant).await?.into_inner().admin_key;
+    let admin_key = operator
+        .control()
+        .create_tenant(tenant)
+        .await?
+        .into_inner()
+        .admin_key;
     let mut control = operator.with_key(&admin_key)?.control();
-    let agent = v1::Agent { agent_id: "default".into(), display_name: "Default".into(), ..Default::default() };
-    control.put_agent(v1::PutAgentRequest { agent: Some(agent) }).await?;
+    let agent = v1::Agent {
+        agent_id: "default".into(),
+        display_name: "Default".into(),
+        ..Default::default()
+    };
+    control
+        .put_agent(v1::PutAgentRequest { agent: Some(agent) })
+        .await?;
     let key = v1::CreateApiKeyRequest {
         name: "worker".into(),
         roles: vec![v1::Role::Agent.into()],
@@ -109,8 +129,15 @@ async fn first_start(channel: &tonic::transport::Channel, config: &Config) -> an
         name: "dev".into(),
         ..Default::default()
     };
-    let put = v1::PutChannelAccountRequest { account: Some(account) };
-    let account = control.put_channel_account(put).await?.into_inner().account.unwrap_or_default();
+    let put = v1::PutChannelAccountRequest {
+        account: Some(account),
+    };
+    let account = control
+        .put_channel_account(put)
+        .await?
+        .into_inner()
+        .account
+        .unwrap_or_default();
     Ok(Secrets {
         service_key: config.auth.service_key.clone(),
         operator_key: config.auth.operator_key.clone(),

@@ -25,5 +25,11 @@ pub fn config() -> Config {
 /// # Errors
 /// Those of the stores and of binding the ports.
 pub async fn start_all(config: &Config) -> Result<Running> {
-    start(&config.server, CONTRACT, |context| build(config, &[Service::All], context), Shutdown::new()).await
+    start(
+        &config.server,
+        CONTRACT,
+        |context| build(config, &[Service::All], context),
+        Shutdown::new(),
+    )
+    .await
 }

@@ -78,8 +78,13 @@ pub async fn wait_for(args: &WaitArgs) -> anyhow::Result<ExitCode> {
 
 pub async fn healthcheck(args: &HealthArgs) -> anyhow::Result<ExitCode> {
     let url = format!("{}/readyz", args.admin_url.trim_end_matches('/'));
-    let (host, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).context("use http://host:port")?;
-    let answer = tokio::time::timeout(Duration::from_secs(3), get(host, path)).await.context("no answer in 3 s")?;
+    let (host, path) = url
+        .strip_prefix("http://")
+        .and_then(|rest| rest.split_once('/'))
+        .context("use http://host:port")?;
+    let answer = tokio::time::timeout(Duration::from_secs(3), get(host, path))
+        .await
+        .context("no answer in 3 s")?;
     let answer = answer.with_context(|| format!("cannot reach {url}"))?;
     if !answer.starts_with("HTTP/1.1 200") {
         bail!("not ready: {}", answer.lines().next().unwrap_or_default());
@@ -104,7 +109,10 @@ pub fn config(verb: &ConfigVerb) -> anyhow::Result<ExitCode> {
         ConfigVerb::Check(args) => {
             let config = Config::load(args.file.config.as_deref())?;
             if config.auth.service_key.len() < 32 {
-                bail!(Error::invalid("auth.service_key", "must have at least 32 characters"));
+                bail!(Error::invalid(
+                    "auth.service_key",
+                    "must have at least 32 characters"
+                ));
             }
             println!("the settings are good");
         }

@@ -30,7 +30,11 @@ pub async fn stores(config: &Config) -> Result<Stores> {
         SqliteOptions::file(&config.sqlite.path)
     };
     let store = Arc::new(SqliteStore::connect(options, Arc::new(SystemClock)).await?);
-    Ok(Stores { control: store.clone(), history: store.clone(), memory: store })
+    Ok(Stores {
+        control: store.clone(),
+        history: store.clone(),
+        memory: store,
+    })
 }
 
 /// # Errors

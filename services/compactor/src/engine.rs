@@ -57,14 +57,23 @@ struct Payload {
 impl Marked {
     /// Keeps a finished chunk.
     pub async fn save(&self, engine: &Engine, index: i32, place: (i64, i64), summary: &str) -> Result<()> {
-        let chunk = v1::CompactionChunk { index, from_seq: place.0, to_seq: place.1, summary: summary.to_owned() };
+        let chunk = v1::CompactionChunk {
+            index,
+            from_seq: place.0,
+            to_seq: place.1,
+            summary: summary.to_owned(),
+        };
         let message = v1::SaveCompactionChunkRequest {
             session_id: self.session.clone(),
             job_id: self.job.clone(),
             marker: self.marker,
             chunk: Some(chunk),
         };
-        let saved = engine.history.clone().save_compaction_chunk(request(self.tenant, message)).await;
+        let saved = engine
+            .history
+            .clone()
+            .save_compaction_chunk(request(self.tenant, message))
+            .await;
         saved.map(|_| ()).map_err(from_status)
     }
 
@@ -75,7 +84,13 @@ impl Marked {
             marker: self.marker,
             lease: Some(duration(LEASE_MS)),
         };
-        engine.history.clone().renew_compaction(request(self.tenant, message)).await.map(|_| ()).map_err(from_status)
+        engine
+            .history
+            .clone()
+            .renew_compaction(request(self.tenant, message))
+            .await
+            .map(|_| ())
+            .map_err(from_status)
     }
 }
 
@@ -84,7 +99,11 @@ impl Engine {
         let history = HistoryServiceClient::new(history)
             .max_decoding_message_size(message_limit())
             .max_encoding_message_size(message_limit());
-        Self { history, memory: MemoryServiceClient::new(memory), summariser }
+        Self {
+            history,
+            memory: MemoryServiceClient::new(memory),
+            summariser,
+        }
     }
 
     /// Runs a job to its end. The end is recorded in the job table before this returns.
@@ -97,7 +116,12 @@ impl Engine {
             job_id: job.to_string(),
             lease: Some(duration(LEASE_MS)),
         };
-        let begun = self.history.clone().begin_compaction(request(tenant, message)).await.map_err(from_status)?;
+        let begun = self
+            .history
+            .clone()
+            .begin_compaction(request(tenant, message))
+            .await
+            .map_err(from_status)?;
         let mut begun = begun.into_inner();
         if !begun.skipped.is_empty() {
             return Ok(Ended::Skipped(begun.skipped));
@@ -133,13 +157,19 @@ impl Engine {
     async fn work(&self, marked: &Marked, begun: v1::BeginCompactionResponse) -> Result<Ended> {
         let policy = Policy::from_json(&begun.policy_json)?;
         let window_tokens = policy.model.window_tokens;
-        let entries: Vec<Entry> = begun.entries.into_iter().map(Entry::try_from).collect::<Result<_>>()?;
+        let entries: Vec<Entry> = begun
+            .entries
+            .into_iter()
+            .map(Entry::try_from)
+            .collect::<Result<_>>()?;
         let summary = begun.summary.map(Entry::try_from).transpose()?;
         let options = CompactionOptions::from(&policy);
         let Some(plan) = plan(&entries, summary.as_ref(), window_tokens, &options)? else {
             return Ok(Ended::Skipped("nothing to compact".into()));
         };
-        let flushed = self.flush(marked, &policy, &begun.transcript_id, &begun.branch_id, &plan).await;
+        let flushed = self
+            .flush(marked, &policy, &begun.transcript_id, &begun.branch_id, &plan)
+            .await;
         let limit = Duration::from_millis(u64::try_from(policy.compaction.summarise_timeout_ms).unwrap_or(0));
         let made = tokio::time::timeout(limit, summarise(self, marked, &plan, window_tokens)).await;
         let made = made.unwrap_or_else(|_| Err(Error::internal(format!("no summary within {limit:?}"))))?;
@@ -148,7 +178,14 @@ impl Engine {
     }
 
     /// Memories of exactly the range, before it leaves the window. A failure is recorded, not fatal.
-    async fn flush(&self, marked: &Marked, policy: &Policy, transcript: &str, branch: &str, plan: &Plan) -> String {
+    async fn flush(
+        &self,
+        marked: &Marked,
+        policy: &Policy,
+        transcript: &str,
+        branch: &str,
+        plan: &Plan,
+    ) -> String {
         if !policy.memory.enabled {
             return "memory is off".into();
         }
@@ -159,7 +196,12 @@ impl Engine {
             through_seq: plan.first_kept.0 - 1,
         };
         let limit = Duration::from_millis(u64::try_from(policy.compaction.flush_timeout_ms).unwrap_or(0));
-        match self.memory.clone().extract(request_within(marked.tenant, message, limit)).await {
+        match self
+            .memory
+            .clone()
+            .extract(request_within(marked.tenant, message, limit))
+            .await
+        {
             Ok(done) => format!("{} added", done.into_inner().added),
             Err(status) => {
                 tracing::warn!(job = %marked.job, %status, "memory flush failed");
@@ -204,7 +246,11 @@ impl Engine {
             compaction: Some(compaction.into()),
             result_json: result_json.to_string(),
         };
-        self.history.clone().apply_compaction(request(marked.tenant, message)).await.map_err(from_status)?;
+        self.history
+            .clone()
+            .apply_compaction(request(marked.tenant, message))
+            .await
+            .map_err(from_status)?;
         Ok(Ended::Applied)
     }
 
@@ -228,7 +274,15 @@ impl Engine {
             skipped,
             retry_after: Some(duration(RETRY_MS)),
         };
-        self.history.clone().fail_compaction(request(marked.tenant, message)).await.map_err(from_status)?;
-        Ok(if skipped { Ended::Skipped(reason) } else { Ended::Failed(reason) })
+        self.history
+            .clone()
+            .fail_compaction(request(marked.tenant, message))
+            .await
+            .map_err(from_status)?;
+        Ok(if skipped {
+            Ended::Skipped(reason)
+        } else {
+            Ended::Failed(reason)
+        })
     }
 }

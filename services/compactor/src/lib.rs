@@ -31,7 +31,9 @@ pub fn parts(config: &Config, deps: Deps, shutdown: &Shutdown) -> Parts {
     let service = service::Compaction::new(deps.history.clone());
     let engine = engine::Engine::new(deps.history, deps.memory, deps.summariser);
     let worker = worker::run(engine, deps.bus, config.clone(), shutdown.clone());
-    Parts::new("compactor").task(Task::new("compaction worker", worker)).grpc(move |routes| {
-        routes.add_service(CompactionServiceServer::new(service));
-    })
+    Parts::new("compactor")
+        .task(Task::new("compaction worker", worker))
+        .grpc(move |routes| {
+            routes.add_service(CompactionServiceServer::new(service));
+        })
 }

@@ -30,7 +30,11 @@ impl Plan {
 
     /// The last thing a person asked for in the range.
     pub fn last_request(&self) -> String {
-        let last = self.messages.iter().rev().find(|message| message.role == Role::User);
+        let last = self
+            .messages
+            .iter()
+            .rev()
+            .find(|message| message.role == Role::User);
         last.map(Message::text).unwrap_or_default()
     }
 
@@ -49,12 +53,19 @@ pub fn plan(
 ) -> Result<Option<Plan>> {
     let count = |message: &Message| count_message(message, Tokenizer::default());
     let window = window(entries, summary, &count).map_err(Error::from)?;
-    let tokens = |items: &[Item<'_>]| items.iter().fold(0_u32, |sum, item| sum.saturating_add(item.tokens));
-    let Some(cut) = plan_cut(&window.items, window_tokens, options) else { return Ok(None) };
+    let tokens = |items: &[Item<'_>]| {
+        items
+            .iter()
+            .fold(0_u32, |sum, item| sum.saturating_add(item.tokens))
+    };
+    let Some(cut) = plan_cut(&window.items, window_tokens, options) else {
+        return Ok(None);
+    };
     let first_kept = window.items[cut.first_kept..].iter().find_map(Item::seq);
     let replaced = window.items[cut.summarize.clone()].iter();
-    let (seqs, messages): (Vec<Seq>, Vec<Message>) =
-        replaced.filter_map(|item| Some((item.seq()?, item.message.clone().into_owned()))).unzip();
+    let (seqs, messages): (Vec<Seq>, Vec<Message>) = replaced
+        .filter_map(|item| Some((item.seq()?, item.message.clone().into_owned())))
+        .unzip();
     // Everything may be summarised: then the rest begins behind the last entry.
     let behind = entries.last().map_or(Seq(1), |entry| Seq(entry.seq.0 + 1));
     let previous = match summary {
@@ -82,7 +93,11 @@ mod tests {
     fn entries(count: i64) -> Vec<Entry> {
         let message = |seq: i64| {
             let text = format!("message {seq}");
-            if seq % 2 == 1 { Message::user(text) } else { Message::assistant(text) }
+            if seq % 2 == 1 {
+                Message::user(text)
+            } else {
+                Message::assistant(text)
+            }
         };
         let entry = |seq| Entry {
             id: EntryId::new(),
@@ -98,14 +113,22 @@ mod tests {
 
     #[test]
     fn the_cut_keeps_the_newest_verbatim_and_names_the_last_request() {
-        let plan = plan(&entries(60), None, 100_000, &CompactionOptions::goclaw()).unwrap().unwrap();
-        assert_eq!((plan.first_kept, plan.messages.len(), plan.seqs.len()), (Seq(43), 42, 42));
+        let plan = plan(&entries(60), None, 100_000, &CompactionOptions::goclaw())
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (plan.first_kept, plan.messages.len(), plan.seqs.len()),
+            (Seq(43), 42, 42)
+        );
         assert_eq!(plan.last_request(), "message 41");
         assert_eq!((plan.tokens_before, plan.tokens_kept), (600, 180));
     }
 
     #[test]
     fn a_short_window_has_nothing_to_compact() {
-        assert_eq!(plan(&entries(3), None, 100_000, &CompactionOptions::goclaw()).unwrap(), None);
+        assert_eq!(
+            plan(&entries(3), None, 100_000, &CompactionOptions::goclaw()).unwrap(),
+            None
+        );
     }
 }

@@ -24,12 +24,19 @@ type Answer<T> = Result<Response<T>, Status>;
 
 impl Compaction {
     pub fn new(history: InternalChannel) -> Self {
-        Self { history: HistoryServiceClient::new(history) }
+        Self {
+            history: HistoryServiceClient::new(history),
+        }
     }
 
     async fn job(&self, tenant: TenantId, job_id: String) -> Result<v1::Job> {
         let message = v1::HistoryServiceGetJobRequest { job_id };
-        let found = self.history.clone().get_job(request(tenant, message)).await.map_err(from_status)?;
+        let found = self
+            .history
+            .clone()
+            .get_job(request(tenant, message))
+            .await
+            .map_err(from_status)?;
         required("job", found.into_inner().job)
     }
 
@@ -43,7 +50,12 @@ impl Compaction {
             session_id: message.session_id,
             payload_json: serde_json::json!({ "instructions": message.instructions }).to_string(),
         };
-        let written = self.history.clone().enqueue_job(request(tenant, enqueue)).await.map_err(from_status)?;
+        let written = self
+            .history
+            .clone()
+            .enqueue_job(request(tenant, enqueue))
+            .await
+            .map_err(from_status)?;
         let mut job = required("job", written.into_inner().job)?;
         let end = Instant::now() + Duration::from_millis(wait.unsigned_abs()).min(LONGEST);
         while Instant::now() < end && !has_ended(&job) {
@@ -56,7 +68,10 @@ impl Compaction {
 
 /// Whether there is nothing to wait for: the job ended, or its run failed and it backs off.
 fn has_ended(job: &v1::Job) -> bool {
-    matches!(job.state(), v1::JobState::Done | v1::JobState::Cancelled | v1::JobState::Dead) || job.attempts > 0
+    matches!(
+        job.state(),
+        v1::JobState::Done | v1::JobState::Cancelled | v1::JobState::Dead
+    ) || job.attempts > 0
 }
 
 fn answer<T>(result: Result<T>) -> Answer<T> {
@@ -87,25 +102,51 @@ impl CompactionService for Compaction {
             page_size: message.page_size,
             page_token: message.page_token,
         };
-        let listed = self.history.clone().list_jobs(request(tenant, message)).await.map_err(from_status);
+        let listed = self
+            .history
+            .clone()
+            .list_jobs(request(tenant, message))
+            .await
+            .map_err(from_status);
         answer(listed.map(|listed| {
             let listed = listed.into_inner();
-            v1::ListJobsResponse { jobs: listed.jobs, next_page_token: listed.next_page_token }
+            v1::ListJobsResponse {
+                jobs: listed.jobs,
+                next_page_token: listed.next_page_token,
+            }
         }))
     }
 
     async fn replay_job(&self, call: Request<v1::ReplayJobRequest>) -> Answer<v1::ReplayJobResponse> {
         let tenant = tenant_of_request(&call).map_err(to_status)?;
-        let message = v1::HistoryServiceReplayJobRequest { job_id: call.into_inner().job_id };
-        let job = self.history.clone().replay_job(request(tenant, message)).await.map_err(from_status);
-        answer(job.map(|job| v1::ReplayJobResponse { job: job.into_inner().job }))
+        let message = v1::HistoryServiceReplayJobRequest {
+            job_id: call.into_inner().job_id,
+        };
+        let job = self
+            .history
+            .clone()
+            .replay_job(request(tenant, message))
+            .await
+            .map_err(from_status);
+        answer(job.map(|job| v1::ReplayJobResponse {
+            job: job.into_inner().job,
+        }))
     }
 
     async fn cancel_job(&self, call: Request<v1::CancelJobRequest>) -> Answer<v1::CancelJobResponse> {
         let tenant = tenant_of_request(&call).map_err(to_status)?;
-        let message = v1::HistoryServiceCancelJobRequest { job_id: call.into_inner().job_id };
-        let job = self.history.clone().cancel_job(request(tenant, message)).await.map_err(from_status);
-        answer(job.map(|job| v1::CancelJobResponse { job: job.into_inner().job }))
+        let message = v1::HistoryServiceCancelJobRequest {
+            job_id: call.into_inner().job_id,
+        };
+        let job = self
+            .history
+            .clone()
+            .cancel_job(request(tenant, message))
+            .await
+            .map_err(from_status);
+        answer(job.map(|job| v1::CancelJobResponse {
+            job: job.into_inner().job,
+        }))
     }
 
     async fn list_checkpoints(

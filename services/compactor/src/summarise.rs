@@ -32,7 +32,9 @@ pub async fn summarise(engine: &Engine, marked: &Marked, plan: &Plan, window_tok
     let rendered = plan.rendered();
     let planned = chunks(&rendered, engine.summariser.window_tokens(), tokenizer);
     let messages: Vec<&Message> = plan.messages.iter().collect();
-    let max_tokens = (window_tokens / SHARE).clamp(SHORTEST, LONGEST).min(plan.tokens_replaced().max(SHORTEST));
+    let max_tokens = (window_tokens / SHARE)
+        .clamp(SHORTEST, LONGEST)
+        .min(plan.tokens_replaced().max(SHORTEST));
     let finished: HashMap<i32, &v1::CompactionChunk> =
         marked.chunks.iter().map(|chunk| (chunk.index, chunk)).collect();
     let mut summary = plan.previous.clone();
@@ -40,7 +42,10 @@ pub async fn summarise(engine: &Engine, marked: &Marked, plan: &Plan, window_tok
     for (index, chunk) in planned.iter().enumerate() {
         let number = i32::try_from(index).unwrap_or(i32::MAX);
         let place = place(plan, chunk);
-        if let Some(done) = finished.get(&number).filter(|done| (done.from_seq, done.to_seq) == place) {
+        if let Some(done) = finished
+            .get(&number)
+            .filter(|done| (done.from_seq, done.to_seq) == place)
+        {
             summary.clone_from(&done.summary);
             continue;
         }
@@ -49,28 +54,52 @@ pub async fn summarise(engine: &Engine, marked: &Marked, plan: &Plan, window_tok
             chunk: texts(chunk, &rendered),
             instructions: marked.instructions.clone(),
             missing: String::new(),
-            last_request: if index == last { plan.last_request() } else { String::new() },
-            identifiers: if index == last { required_identifiers(&messages) } else { Vec::new() },
+            last_request: if index == last {
+                plan.last_request()
+            } else {
+                String::new()
+            },
+            identifiers: if index == last {
+                required_identifiers(&messages)
+            } else {
+                Vec::new()
+            },
             max_tokens,
         };
         summary = if index == last {
             audited(engine, request, &messages, plan).await?
         } else {
-            engine.summariser.summarise(&request).await.map_err(|error| Error::internal(error.to_string()))?
+            engine
+                .summariser
+                .summarise(&request)
+                .await
+                .map_err(|error| Error::internal(error.to_string()))?
         };
         marked.save(engine, number, place, &summary).await?;
     }
     let tokens = tokenizer.count_text(&summary);
-    Ok(Summary { text: summary, tokens, model: engine.summariser.name().to_owned() })
+    Ok(Summary {
+        text: summary,
+        tokens,
+        model: engine.summariser.name().to_owned(),
+    })
 }
 
 /// The last chunk's answer is held against the whole range; one retry is told what was missing.
-async fn audited(engine: &Engine, mut request: SummaryRequest, messages: &[&Message], plan: &Plan) -> Result<String> {
+async fn audited(
+    engine: &Engine,
+    mut request: SummaryRequest,
+    messages: &[&Message],
+    plan: &Plan,
+) -> Result<String> {
     let mut failure = String::new();
     for _ in 0..2 {
         request.missing.clone_from(&failure);
-        let answer =
-            engine.summariser.summarise(&request).await.map_err(|error| Error::internal(error.to_string()))?;
+        let answer = engine
+            .summariser
+            .summarise(&request)
+            .await
+            .map_err(|error| Error::internal(error.to_string()))?;
         let source = AuditSource {
             messages,
             tokens: plan.tokens_replaced(),
@@ -86,7 +115,10 @@ async fn audited(engine: &Engine, mut request: SummaryRequest, messages: &[&Mess
 
 fn place(plan: &Plan, chunk: &Chunk) -> (i64, i64) {
     let seq = |index: usize| plan.seqs.get(index).map_or(0, |seq| seq.0);
-    (seq(chunk.messages.start), seq(chunk.messages.end.saturating_sub(1)))
+    (
+        seq(chunk.messages.start),
+        seq(chunk.messages.end.saturating_sub(1)),
+    )
 }
 
 fn texts(chunk: &Chunk, rendered: &[String]) -> Vec<String> {

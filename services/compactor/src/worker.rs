@@ -25,7 +25,9 @@ pub async fn run(engine: Engine, bus: Arc<dyn Bus>, config: Config, shutdown: Sh
         };
         loop {
             // No more is taken than there are hands for.
-            let Ok(hand) = hands.clone().acquire_owned().await else { return Ok(()) };
+            let Ok(hand) = hands.clone().acquire_owned().await else {
+                return Ok(());
+            };
             let delivered = tokio::select! {
                 delivered = subscription.next() => delivered,
                 () = shutdown.begun() => return Ok(()),
@@ -64,8 +66,12 @@ async fn handle(engine: &Engine, delivered: Delivered) {
     };
     match &ended {
         Ok(Ended::Applied) => tracing::info!(job = %message.job, %session, "compacted"),
-        Ok(Ended::Skipped(reason)) => tracing::info!(job = %message.job, %session, reason, "nothing compacted"),
-        Ok(Ended::Failed(reason)) => tracing::warn!(job = %message.job, %session, reason, "compaction failed"),
+        Ok(Ended::Skipped(reason)) => {
+            tracing::info!(job = %message.job, %session, reason, "nothing compacted")
+        }
+        Ok(Ended::Failed(reason)) => {
+            tracing::warn!(job = %message.job, %session, reason, "compaction failed")
+        }
         Err(error) => tracing::warn!(job = %message.job, %session, %error, "compaction was not recorded"),
     }
     let end = match &ended {

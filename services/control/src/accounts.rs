@@ -18,10 +18,16 @@ pub async fn put(
     let agent = agents::get(store, tenant, &account.agent).await?;
     let layers = [agent.overrides_json.as_str(), &account.overrides_json];
     Policy::resolve(Profile::parse(&agent.profile)?, &layers).map_err(|error| error.within("account"))?;
-    let id = if account.account_id.is_empty() { AccountId::random() } else { AccountId::parse(&account.account_id)? };
+    let id = if account.account_id.is_empty() {
+        AccountId::random()
+    } else {
+        AccountId::parse(&account.account_id)?
+    };
     let secret = match account.secret {
         secret if secret.is_empty() => hex::encode(rand::random::<[u8; 24]>()),
-        secret if secret.len() > 256 => return Err(Error::invalid("account.secret", "is longer than 256 bytes")),
+        secret if secret.len() > 256 => {
+            return Err(Error::invalid("account.secret", "is longer than 256 bytes"));
+        }
         secret => secret,
     };
     let row = ChannelAccount {
@@ -36,12 +42,21 @@ pub async fn put(
     };
     let stored = store.put_account(&row).await?;
     let webhook_path = format!("/v1/channels/{}/{}", stored.channel, stored.id);
-    Ok(v1::PutChannelAccountResponse { account: Some(convert::account(stored, true)), webhook_path })
+    Ok(v1::PutChannelAccountResponse {
+        account: Some(convert::account(stored, true)),
+        webhook_path,
+    })
 }
 
 pub async fn resolve(store: &dyn ControlStore, id: &str) -> Result<v1::ResolveAccountResponse> {
     let unknown = || Error::not_found("account", id);
-    let found = store.find_account(&AccountId::parse(id).map_err(|_| unknown())?).await?.ok_or_else(unknown)?;
+    let found = store
+        .find_account(&AccountId::parse(id).map_err(|_| unknown())?)
+        .await?
+        .ok_or_else(unknown)?;
     let tenant_id = found.tenant.to_string();
-    Ok(v1::ResolveAccountResponse { tenant_id, account: Some(convert::account(found, true)) })
+    Ok(v1::ResolveAccountResponse {
+        tenant_id,
+        account: Some(convert::account(found, true)),
+    })
 }

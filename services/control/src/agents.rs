@@ -8,14 +8,21 @@ use colloquy_types::policy::Profile;
 use colloquy_types::{AccountId, AgentId, Error, Policy, Result, TenantId, UnixMillis};
 use serde_json::Value;
 
-pub async fn put(store: &dyn ControlStore, tenant: TenantId, request: v1::PutAgentRequest) -> Result<v1::Agent> {
+pub async fn put(
+    store: &dyn ControlStore,
+    tenant: TenantId,
+    request: v1::PutAgentRequest,
+) -> Result<v1::Agent> {
     let agent = required("agent", request.agent)?;
     let policy = agent.policy.unwrap_or_default();
     let profile = Profile::parse(&policy.profile).map_err(|error| error.within("agent.policy"))?;
     Policy::resolve(profile, &[&policy.overrides_json]).map_err(|error| error.within("agent.policy"))?;
     let id = AgentId::parse(&agent.agent_id)?;
     if agent.display_name.chars().count() > 200 {
-        return Err(Error::invalid("agent.display_name", "is longer than 200 characters"));
+        return Err(Error::invalid(
+            "agent.display_name",
+            "is longer than 200 characters",
+        ));
     }
     let row = Agent {
         tenant,
@@ -42,8 +49,13 @@ async fn account_overrides(store: &dyn ControlStore, tenant: TenantId, account: 
     if account.is_empty() {
         return Ok(String::new());
     }
-    let found = store.find_account(&AccountId::parse(account)?).await?.filter(|found| found.tenant == tenant);
-    found.map(|found| found.settings_json).ok_or_else(|| Error::not_found("account", account))
+    let found = store
+        .find_account(&AccountId::parse(account)?)
+        .await?
+        .filter(|found| found.tenant == tenant);
+    found
+        .map(|found| found.settings_json)
+        .ok_or_else(|| Error::not_found("account", account))
 }
 
 pub async fn resolve_policy(
@@ -53,8 +65,14 @@ pub async fn resolve_policy(
 ) -> Result<v1::ResolvePolicyResponse> {
     let agent = get(store, tenant, &request.agent_id).await?;
     let account = account_overrides(store, tenant, &request.account_id).await?;
-    let policy = Policy::resolve(Profile::parse(&agent.profile)?, &[&agent.overrides_json, &account])?;
-    Ok(v1::ResolvePolicyResponse { policy_json: policy.to_json(), version: agent.version })
+    let policy = Policy::resolve(
+        Profile::parse(&agent.profile)?,
+        &[&agent.overrides_json, &account],
+    )?;
+    Ok(v1::ResolvePolicyResponse {
+        policy_json: policy.to_json(),
+        version: agent.version,
+    })
 }
 
 pub async fn explain_policy(
@@ -87,7 +105,11 @@ fn walk(value: &Value, path: &str, visit: &mut impl FnMut(&str, &Value)) {
     match value {
         Value::Object(section) if !section.is_empty() => {
             for (key, value) in section {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                let path = if path.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{path}.{key}")
+                };
                 walk(value, &path, visit);
             }
         }

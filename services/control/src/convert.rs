@@ -11,26 +11,43 @@ pub fn check_name(field: &str, text: &str, limit: usize) -> Result<()> {
         return Err(Error::invalid(field, "is blank"));
     }
     if text.chars().count() > limit {
-        return Err(Error::invalid(field, format!("is longer than {limit} characters")));
+        return Err(Error::invalid(
+            field,
+            format!("is longer than {limit} characters"),
+        ));
     }
     Ok(())
 }
 
 pub fn page(size: u32, token: String) -> PageRequest {
-    PageRequest { size, token: (!token.is_empty()).then_some(token) }
+    PageRequest {
+        size,
+        token: (!token.is_empty()).then_some(token),
+    }
 }
 
 pub fn tenant(tenant: Tenant) -> v1::Tenant {
-    v1::Tenant { tenant_id: tenant.id.to_string(), name: tenant.name, created_at: Some(timestamp(tenant.created)) }
+    v1::Tenant {
+        tenant_id: tenant.id.to_string(),
+        name: tenant.name,
+        created_at: Some(timestamp(tenant.created)),
+    }
 }
 
 pub fn key(key: ApiKey) -> v1::ApiKey {
     v1::ApiKey {
         key_id: key.id.to_string(),
         name: key.name,
-        roles: key.roles.into_iter().map(|role| v1::Role::from(role).into()).collect(),
+        roles: key
+            .roles
+            .into_iter()
+            .map(|role| v1::Role::from(role).into())
+            .collect(),
         subject: key.subject,
-        account: key.account.map(|account| account.into_string()).unwrap_or_default(),
+        account: key
+            .account
+            .map(|account| account.into_string())
+            .unwrap_or_default(),
         agents: key.agents.into_iter().map(|agent| agent.into_string()).collect(),
         created_at: Some(timestamp(key.created)),
         revoked_at: key.revoked.map(timestamp),
@@ -39,12 +56,26 @@ pub fn key(key: ApiKey) -> v1::ApiKey {
 
 pub fn principal(principal: Principal) -> v1::VerifyKeyResponse {
     v1::VerifyKeyResponse {
-        tenant_id: principal.tenant.map(|tenant| tenant.to_string()).unwrap_or_default(),
-        roles: principal.roles.into_iter().map(|role| v1::Role::from(role).into()).collect(),
+        tenant_id: principal
+            .tenant
+            .map(|tenant| tenant.to_string())
+            .unwrap_or_default(),
+        roles: principal
+            .roles
+            .into_iter()
+            .map(|role| v1::Role::from(role).into())
+            .collect(),
         key_id: principal.key.map(|key| key.to_string()).unwrap_or_default(),
         subject: principal.subject,
-        account: principal.account.map(|account| account.into_string()).unwrap_or_default(),
-        agents: principal.agents.into_iter().map(|agent| agent.into_string()).collect(),
+        account: principal
+            .account
+            .map(|account| account.into_string())
+            .unwrap_or_default(),
+        agents: principal
+            .agents
+            .into_iter()
+            .map(|agent| agent.into_string())
+            .collect(),
     }
 }
 
@@ -52,7 +83,10 @@ pub fn agent(agent: Agent) -> v1::Agent {
     v1::Agent {
         agent_id: agent.id.into_string(),
         display_name: agent.display_name,
-        policy: Some(v1::Policy { profile: agent.profile, overrides_json: agent.overrides_json }),
+        policy: Some(v1::Policy {
+            profile: agent.profile,
+            overrides_json: agent.overrides_json,
+        }),
         version: agent.version,
         created_at: Some(timestamp(agent.created)),
         updated_at: Some(timestamp(agent.updated)),
@@ -66,7 +100,11 @@ pub fn account(account: ChannelAccount, with_secret: bool) -> v1::ChannelAccount
         channel: account.channel.into_string(),
         agent: account.agent.into_string(),
         name: account.name,
-        secret: if with_secret { account.secret } else { String::new() },
+        secret: if with_secret {
+            account.secret
+        } else {
+            String::new()
+        },
         overrides_json: account.settings_json,
         created_at: Some(timestamp(account.created)),
     }

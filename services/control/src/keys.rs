@@ -3,7 +3,9 @@
 use crate::convert;
 use colloquy_proto::v1;
 use colloquy_storage::{ApiKey, ControlStore};
-use colloquy_types::{AccountId, AgentId, CallerRole, Error, KeyId, Principal, Reason, Result, TenantId, UnixMillis};
+use colloquy_types::{
+    AccountId, AgentId, CallerRole, Error, KeyId, Principal, Reason, Result, TenantId, UnixMillis,
+};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -18,7 +20,11 @@ pub fn mint(tenant: TenantId, name: &str, roles: Vec<CallerRole>, subject: &str)
     let id = KeyId::new();
     let secret = hex::encode(rand::random::<[u8; 32]>());
     let text = format!("clq_{}_{}_{secret}", tenant.0.simple(), id.0.simple());
-    let subject = if subject.is_empty() { id.to_string() } else { subject.to_owned() };
+    let subject = if subject.is_empty() {
+        id.to_string()
+    } else {
+        subject.to_owned()
+    };
     let row = ApiKey {
         id,
         tenant,
@@ -74,8 +80,14 @@ pub async fn create(
     if roles.is_empty() {
         return Err(Error::invalid("roles", "name at least one"));
     }
-    if roles.iter().any(|role| matches!(role, CallerRole::Service | CallerRole::Operator)) {
-        return Err(Error::invalid("roles", "`service` and `operator` are configured, not issued"));
+    if roles
+        .iter()
+        .any(|role| matches!(role, CallerRole::Service | CallerRole::Operator))
+    {
+        return Err(Error::invalid(
+            "roles",
+            "`service` and `operator` are configured, not issued",
+        ));
     }
     let mut minted = mint(tenant, &request.name, roles.clone(), &request.subject);
     if !request.account.is_empty() {
@@ -83,10 +95,17 @@ pub async fn create(
     } else if roles == [CallerRole::Channel] {
         return Err(Error::invalid("account", "a channel key acts for one account"));
     }
-    minted.row.agents = request.agents.iter().map(|agent| AgentId::parse(agent)).collect::<Result<_>>()?;
+    minted.row.agents = request
+        .agents
+        .iter()
+        .map(|agent| AgentId::parse(agent))
+        .collect::<Result<_>>()?;
     store.create_key(&minted.row).await?;
     minted.row.created = store.now().await?;
-    Ok(v1::CreateApiKeyResponse { api_key: Some(convert::key(minted.row)), secret: minted.text })
+    Ok(v1::CreateApiKeyResponse {
+        api_key: Some(convert::key(minted.row)),
+        secret: minted.text,
+    })
 }
 
 #[cfg(test)]

@@ -26,9 +26,8 @@ pub async fn accept(
     let input = input(tenant, request, policy_id, &known)?;
     // Drawn once: a decision that is taken again on fresher state opens the same turn.
     let turn = TurnId::new();
-    let decide = |state: &AcceptState| {
-        colloquy_turns::accept(state, &input.event, &known.policy, &input.key, turn)
-    };
+    let decide =
+        |state: &AcceptState| colloquy_turns::accept(state, &input.event, &known.policy, &input.key, turn);
     let (acceptance, duplicate) = match store.accept(&input, &decide).await? {
         Accepted::New(acceptance) => (acceptance, false),
         Accepted::Duplicate(acceptance) => (acceptance, true),
@@ -54,21 +53,37 @@ fn input(
 ) -> Result<AcceptInput> {
     let key = SessionKey::parse(&request.session_key)?;
     if request.dedupe_key.is_empty() || request.dedupe_key.len() > MAX_DEDUPE_BYTES {
-        return Err(Error::invalid("dedupe_key", format!("must have 1 to {MAX_DEDUPE_BYTES} bytes")));
+        return Err(Error::invalid(
+            "dedupe_key",
+            format!("must have 1 to {MAX_DEDUPE_BYTES} bytes"),
+        ));
     }
-    let (mode, lane, kind) = (request.mode().known(), request.lane().into(), request.kind().into());
+    let (mode, lane, kind) = (
+        request.mode().known(),
+        request.lane().into(),
+        request.kind().into(),
+    );
     let debounce_ms = request.debounce.as_ref().map(duration_ms);
     if debounce_ms.is_some_and(|millis| !(0..=60_000).contains(&millis)) {
         return Err(Error::invalid("debounce", "must be within 0 to 60 s"));
     }
-    let route = request.route.map(Route::try_from).transpose().map_err(|error| error.within("route"))?;
+    let route = request
+        .route
+        .map(Route::try_from)
+        .transpose()
+        .map_err(|error| error.within("route"))?;
     let sender = request.sender.map(Author::from).unwrap_or_default();
     let message = message(required("message", request.message)?, &sender, &known.policy)?;
     let event = AcceptEvent {
         message: MessageId::new(),
         text: message.text(),
         has_media: message.parts.iter().any(|part| matches!(part, Part::Media(_))),
-        merge: MergeKey { authority: message.provenance, reply_to: route.clone(), kind, lane },
+        merge: MergeKey {
+            authority: message.provenance,
+            reply_to: route.clone(),
+            kind,
+            lane,
+        },
         sender,
         mode,
         debounce_ms,
@@ -101,9 +116,15 @@ fn message(wire: v1::Message, sender: &Author, policy: &Policy) -> Result<Messag
     }
     let allowed = |part: &Part| matches!(part, Part::Text { .. } | Part::Media(_));
     if let Some(index) = message.parts.iter().position(|part| !allowed(part)) {
-        return Err(Error::invalid(format!("message.parts[{index}]"), "people send text and media"));
+        return Err(Error::invalid(
+            format!("message.parts[{index}]"),
+            "people send text and media",
+        ));
     }
-    policy.limits.check(&message).map_err(|error| error.within("message"))?;
+    policy
+        .limits
+        .check(&message)
+        .map_err(|error| error.within("message"))?;
     if message.author.id.is_empty() {
         message.author = sender.clone();
     }

@@ -39,7 +39,10 @@ pub fn visible(principal: &Principal, session: Option<Session>, asked: &str) -> 
 
 /// For lists: `Some(subject)` when the caller sees only their own sessions.
 pub fn own_only(principal: &Principal) -> Option<&str> {
-    let wider = WHOLE_TENANT.into_iter().chain([CallerRole::Agent]).any(|role| principal.has(role));
+    let wider = WHOLE_TENANT
+        .into_iter()
+        .chain([CallerRole::Agent])
+        .any(|role| principal.has(role));
     (!wider).then_some(principal.subject.as_str())
 }
 
@@ -48,7 +51,14 @@ mod tests {
     use super::*;
 
     fn caller(role: CallerRole, subject: &str) -> Principal {
-        Principal { tenant: None, roles: vec![role], key: None, subject: subject.into(), account: None, agents: vec![] }
+        Principal {
+            tenant: None,
+            roles: vec![role],
+            key: None,
+            subject: subject.into(),
+            account: None,
+            agents: vec![],
+        }
     }
 
     #[test]
@@ -59,7 +69,10 @@ mod tests {
         assert!(may_see(&ann, &key("agent:a:app:ann:s1")));
         assert!(!may_see(&ann, &key("agent:a:ws:direct:bob")));
         assert!(!may_see(&ann, &key("agent:a:telegram:direct:ann")));
-        assert!(may_see(&caller(CallerRole::Viewer, "ann"), &key("agent:a:telegram:direct:ann")));
+        assert!(may_see(
+            &caller(CallerRole::Viewer, "ann"),
+            &key("agent:a:telegram:direct:ann")
+        ));
     }
 
     #[test]

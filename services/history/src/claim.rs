@@ -22,7 +22,11 @@ pub async fn claim(
         tenant,
         session: id("session_id", &request.session_id)?,
         worker: request.worker,
-        agents: request.agents.iter().map(|agent| AgentId::parse(agent)).collect::<Result<_>>()?,
+        agents: request
+            .agents
+            .iter()
+            .map(|agent| AgentId::parse(agent))
+            .collect::<Result<_>>()?,
         offer_ms: request.offer.as_ref().map_or(OFFER_MS, duration_ms),
     };
     let claim = match store.claim(&claim).await? {
@@ -32,7 +36,10 @@ pub async fn claim(
             metrics::counter!("colloquy_turns_claimed_total").increment(1);
             Some(v1::claim_turn_response::Claim::Turn(wire(*turn, policy_json)))
         }
-        Claimed::Later(due) => Some(v1::claim_turn_response::Claim::DueIn(until(due, store.now().await?))),
+        Claimed::Later(due) => Some(v1::claim_turn_response::Claim::DueIn(until(
+            due,
+            store.now().await?,
+        ))),
         Claimed::Nothing => None,
     };
     Ok(v1::ClaimTurnResponse { claim })
@@ -53,7 +60,11 @@ fn wire(turn: ClaimedTurn, policy_json: String) -> v1::ClaimedTurn {
         lane: v1::Lane::from(turn.lane).into(),
         route: turn.route.map(Into::into),
         preface: turn.preface,
-        messages: turn.messages.into_iter().map(|(id, message)| turn_message(id, message)).collect(),
+        messages: turn
+            .messages
+            .into_iter()
+            .map(|(id, message)| turn_message(id, message))
+            .collect(),
         policy_json,
         lease_left: Some(duration(turn.lease_left_ms)),
     }
@@ -65,8 +76,13 @@ pub async fn renew(
     request: v1::HistoryServiceRenewTurnRequest,
 ) -> Result<v1::HistoryServiceRenewTurnResponse> {
     let turn = id("turn_id", &request.turn_id)?;
-    let renewal = store.renew(tenant, turn, Fence(request.fence), request.steer_through).await?;
-    let steered = |(number, id, message)| v1::SteeredMessage { number, message: Some(turn_message(id, message)) };
+    let renewal = store
+        .renew(tenant, turn, Fence(request.fence), request.steer_through)
+        .await?;
+    let steered = |(number, id, message)| v1::SteeredMessage {
+        number,
+        message: Some(turn_message(id, message)),
+    };
     Ok(v1::HistoryServiceRenewTurnResponse {
         lease_left: Some(duration(renewal.lease_left_ms)),
         state: v1::TurnState::from(renewal.state).into(),
@@ -79,7 +95,11 @@ pub async fn runnable(
     store: &dyn HistoryStore,
     request: v1::ListRunnableRequest,
 ) -> Result<v1::ListRunnableResponse> {
-    let limit = if request.limit == 0 { 1_000 } else { request.limit.min(10_000) };
+    let limit = if request.limit == 0 {
+        1_000
+    } else {
+        request.limit.min(10_000)
+    };
     let horizon = request.horizon.as_ref().map_or(0, duration_ms);
     let (found, now) = (store.list_runnable(horizon, limit).await?, store.now().await?);
     let wire = |session: colloquy_storage::Runnable| v1::RunnableSession {
@@ -89,7 +109,9 @@ pub async fn runnable(
         lane: v1::Lane::from(session.lane).into(),
         due_in: Some(until(session.due, now)),
     };
-    Ok(v1::ListRunnableResponse { sessions: found.into_iter().map(wire).collect() })
+    Ok(v1::ListRunnableResponse {
+        sessions: found.into_iter().map(wire).collect(),
+    })
 }
 
 pub async fn queue(
@@ -98,7 +120,11 @@ pub async fn queue(
     request: v1::HistoryServiceGetQueueRequest,
 ) -> Result<v1::HistoryServiceGetQueueResponse> {
     let session = id("session_id", &request.session_id)?;
-    let outcomes = if request.outcomes == 0 { 20 } else { request.outcomes.min(500) };
+    let outcomes = if request.outcomes == 0 {
+        20
+    } else {
+        request.outcomes.min(500)
+    };
     let queue = store.queue(tenant, session, outcomes).await?;
     let found = store.get_session(tenant, session).await?;
     Ok(v1::HistoryServiceGetQueueResponse {

@@ -1,8 +1,8 @@
 //! History's half of a compaction: the marker, the chunks, the apply.
 
+use crate::finish::counted;
 use crate::jobs::lease;
 use crate::policies::Policies;
-use crate::finish::counted;
 use colloquy_proto::convert::{duration_ms, id, required};
 use colloquy_proto::v1;
 use colloquy_storage::{
@@ -16,7 +16,11 @@ const RETRY_MS: i64 = 60_000;
 
 /// Session, job and marker of a request.
 fn running(session: &str, job: &str, marker: i64) -> Result<(SessionId, JobId, Marker)> {
-    Ok((id("session_id", session)?, id("job_id", job)?, Marker(Fence(marker))))
+    Ok((
+        id("session_id", session)?,
+        id("job_id", job)?,
+        Marker(Fence(marker)),
+    ))
 }
 
 pub async fn begin(
@@ -25,22 +29,42 @@ pub async fn begin(
     tenant: TenantId,
     request: v1::BeginCompactionRequest,
 ) -> Result<v1::BeginCompactionResponse> {
-    let (session, job) = (id("session_id", &request.session_id)?, id("job_id", &request.job_id)?);
-    let begin = BeginCompaction { tenant, session, job, lease_ms: lease(request.lease.as_ref()) };
+    let (session, job) = (
+        id("session_id", &request.session_id)?,
+        id("job_id", &request.job_id)?,
+    );
+    let begin = BeginCompaction {
+        tenant,
+        session,
+        job,
+        lease_ms: lease(request.lease.as_ref()),
+    };
     let (marker, snapshot, chunks) = match store.begin_compaction(&begin).await? {
-        Begun::Run { marker, snapshot, chunks } => (marker, snapshot, chunks),
+        Begun::Run {
+            marker,
+            snapshot,
+            chunks,
+        } => (marker, snapshot, chunks),
         Begun::Skipped(reason) => {
             let skipped = match reason {
                 SkipReason::AlreadyRunning => "already running",
                 SkipReason::Superseded => "superseded",
             };
-            return Ok(v1::BeginCompactionResponse { skipped: skipped.into(), ..Default::default() });
+            return Ok(v1::BeginCompactionResponse {
+                skipped: skipped.into(),
+                ..Default::default()
+            });
         }
     };
-    let policy = snapshot.policy.as_ref().ok_or_else(|| Error::internal("a session without a policy"))?;
+    let policy = snapshot
+        .policy
+        .as_ref()
+        .ok_or_else(|| Error::internal("a session without a policy"))?;
     let policy_json = policies.get(tenant, policy).await?.json.clone();
     let branch = snapshot.branch;
-    let window = store.window(tenant, branch.transcript, branch.branch, Some(branch.head)).await?;
+    let window = store
+        .window(tenant, branch.transcript, branch.branch, Some(branch.head))
+        .await?;
     let found = store.get_job(tenant, job).await?;
     Ok(v1::BeginCompactionResponse {
         skipped: String::new(),
@@ -57,15 +81,30 @@ pub async fn begin(
 }
 
 fn wire_chunk(chunk: Chunk) -> v1::CompactionChunk {
-    v1::CompactionChunk { index: chunk.index, from_seq: chunk.from.0, to_seq: chunk.to.0, summary: chunk.summary }
+    v1::CompactionChunk {
+        index: chunk.index,
+        from_seq: chunk.from.0,
+        to_seq: chunk.to.0,
+        summary: chunk.summary,
+    }
 }
 
-pub async fn renew(store: &dyn HistoryStore, tenant: TenantId, request: v1::RenewCompactionRequest) -> Result<()> {
+pub async fn renew(
+    store: &dyn HistoryStore,
+    tenant: TenantId,
+    request: v1::RenewCompactionRequest,
+) -> Result<()> {
     let (session, job, marker) = running(&request.session_id, &request.job_id, request.marker)?;
-    store.renew_compaction(tenant, session, job, marker, lease(request.lease.as_ref())).await
+    store
+        .renew_compaction(tenant, session, job, marker, lease(request.lease.as_ref()))
+        .await
 }
 
-pub async fn save(store: &dyn HistoryStore, tenant: TenantId, request: v1::SaveCompactionChunkRequest) -> Result<()> {
+pub async fn save(
+    store: &dyn HistoryStore,
+    tenant: TenantId,
+    request: v1::SaveCompactionChunkRequest,
+) -> Result<()> {
     let (session, job, marker) = running(&request.session_id, &request.job_id, request.marker)?;
     let chunk = required("chunk", request.chunk)?;
     let chunk = Chunk {
@@ -106,15 +145,28 @@ pub async fn apply(
     })
 }
 
-pub async fn fail(store: &dyn HistoryStore, tenant: TenantId, request: v1::FailCompactionRequest) -> Result<()> {
+pub async fn fail(
+    store: &dyn HistoryStore,
+    tenant: TenantId,
+    request: v1::FailCompactionRequest,
+) -> Result<()> {
     let (session, job, marker) = running(&request.session_id, &request.job_id, request.marker)?;
     let fail = FailCompaction {
         tenant,
         session,
         job,
         marker,
-        reason: request.reason.chars().filter(|c| *c != '\0').take(1_000).collect(),
+        reason: request
+            .reason
+            .chars()
+            .filter(|c| *c != '\0')
+            .take(1_000)
+            .collect(),
         retry_ms: request.retry_after.as_ref().map_or(RETRY_MS, duration_ms),
     };
-    if request.skipped { store.skip_compaction(&fail).await } else { store.fail_compaction(&fail).await }
+    if request.skipped {
+        store.skip_compaction(&fail).await
+    } else {
+        store.fail_compaction(&fail).await
+    }
 }

@@ -18,7 +18,12 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { sweep_ms: 500, relay_ms: 500, republish_ms: 30_000, jobs_per_tenant: 8 }
+        Self {
+            sweep_ms: 500,
+            relay_ms: 500,
+            republish_ms: 30_000,
+            jobs_per_tenant: 8,
+        }
     }
 }
 

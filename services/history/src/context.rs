@@ -35,11 +35,17 @@ pub async fn build_context(
     let subject = subject(store, principal, tenant, &request).await?;
     let known = policies.get(tenant, &subject.policy).await?;
     let format = format_of(request.format());
-    let window = if request.window_tokens == 0 { known.policy.model.window_tokens } else { request.window_tokens };
+    let window = if request.window_tokens == 0 {
+        known.policy.model.window_tokens
+    } else {
+        request.window_tokens
+    };
     if window < 256 {
         return Err(Error::invalid("window_tokens", "must be at least 256"));
     }
-    let reserve = request.reserve_tokens.unwrap_or_else(|| known.policy.reserve(window));
+    let reserve = request
+        .reserve_tokens
+        .unwrap_or_else(|| known.policy.reserve(window));
     let input = BuildInput {
         compaction: subject.window.summary.as_ref(),
         pending: &subject.pending,
@@ -48,7 +54,11 @@ pub async fn build_context(
         options: BuildOptions::from(&known.policy),
         policy_version: &subject.policy.0,
         watermarks: watermarks(subject.window.branch.marks),
-        moves: if subject.turn.is_some() { Moves::Running } else { Moves::Preview },
+        moves: if subject.turn.is_some() {
+            Moves::Running
+        } else {
+            Moves::Preview
+        },
         cache_cold: request.cache_cold,
         reserve: Some(reserve.min(window / 2)),
         overhead: overhead(&request),
@@ -72,7 +82,9 @@ async fn subject(
         Subject::TurnId(text) => {
             let (turn, fence) = (id("turn_id", text)?, Fence(request.fence));
             let view = store.view(tenant, turn, fence).await?;
-            let window = store.window(tenant, view.transcript, view.branch, Some(view.head)).await?;
+            let window = store
+                .window(tenant, view.transcript, view.branch, Some(view.head))
+                .await?;
             let mut pending = Vec::new();
             if !view.preface.is_empty() {
                 pending.push(Message::user(view.preface));
@@ -93,9 +105,20 @@ async fn subject(
         Subject::SessionId(text) => {
             let found = store.get_session(tenant, id("session_id", text)?).await?;
             let session = access::visible(principal, found, text)?;
-            let policy = session.policy.clone().ok_or_else(|| Error::not_found("session", text))?;
-            let window = store.window(tenant, session.transcript, session.branch, None).await?;
-            Ok(Subjected { window, policy, pending: Vec::new(), staged: Vec::new(), turn: None })
+            let policy = session
+                .policy
+                .clone()
+                .ok_or_else(|| Error::not_found("session", text))?;
+            let window = store
+                .window(tenant, session.transcript, session.branch, None)
+                .await?;
+            Ok(Subjected {
+                window,
+                policy,
+                pending: Vec::new(),
+                staged: Vec::new(),
+                turn: None,
+            })
         }
     }
 }
@@ -107,16 +130,34 @@ async fn keep_marks(
     subject: &Subjected,
     built: &Built<'_>,
 ) -> Result<()> {
-    let Some((turn, fence)) = subject.turn else { return Ok(()) };
+    let Some((turn, fence)) = subject.turn else {
+        return Ok(());
+    };
     if built.watermarks == watermarks(subject.window.branch.marks) {
         return Ok(());
     }
-    let marks = Some(Marks { soft: built.watermarks.soft, hard: built.watermarks.hard });
-    store.stage(&StageInput { tenant, turn, fence, first: 1, entries: Vec::new(), marks }).await.map(|_| ())
+    let marks = Some(Marks {
+        soft: built.watermarks.soft,
+        hard: built.watermarks.hard,
+    });
+    store
+        .stage(&StageInput {
+            tenant,
+            turn,
+            fence,
+            first: 1,
+            entries: Vec::new(),
+            marks,
+        })
+        .await
+        .map(|_| ())
 }
 
 fn watermarks(marks: Marks) -> Watermarks {
-    Watermarks { soft: marks.soft, hard: marks.hard }
+    Watermarks {
+        soft: marks.soft,
+        hard: marks.hard,
+    }
 }
 
 fn overhead(request: &v1::BuildContextRequest) -> u32 {
@@ -124,14 +165,22 @@ fn overhead(request: &v1::BuildContextRequest) -> u32 {
         return request.overhead_tokens;
     }
     let tokenizer = Tokenizer::for_model(&request.model);
-    request.overhead_texts.iter().map(|text| tokenizer.count_text(text)).fold(0, u32::saturating_add)
+    request
+        .overhead_texts
+        .iter()
+        .map(|text| tokenizer.count_text(text))
+        .fold(0, u32::saturating_add)
 }
 
 /// Tokens of everything in reach, before anything was left out.
 fn tokens_before(input: &BuildInput<'_>) -> u32 {
     let first = input.entries.iter().map(|entry| entry.tokens);
     let summary = input.compaction.map(|entry| entry.tokens);
-    let turn = input.pending.iter().chain(input.staged).map(|message| count_message(message, input.tokenizer));
+    let turn = input
+        .pending
+        .iter()
+        .chain(input.staged)
+        .map(|message| count_message(message, input.tokenizer));
     first.chain(summary).chain(turn).fold(0, u32::saturating_add)
 }
 
@@ -174,22 +223,31 @@ fn respond(
         sha256: built.receipt.sha256.clone(),
         body_bytes: built.bytes.len() as u64,
     };
-    let mut pieces = vec![Ok(v1::BuildContextResponse { part: Some(Part::Header(header)) })];
-    pieces.extend(
-        built
-            .bytes
-            .chunks(CHUNK_BYTES)
-            .map(|bytes| Ok(v1::BuildContextResponse { part: Some(Part::Chunk(bytes.to_vec())) })),
-    );
+    let mut pieces = vec![Ok(v1::BuildContextResponse {
+        part: Some(Part::Header(header)),
+    })];
+    pieces.extend(built.bytes.chunks(CHUNK_BYTES).map(|bytes| {
+        Ok(v1::BuildContextResponse {
+            part: Some(Part::Chunk(bytes.to_vec())),
+        })
+    }));
     Ok(pieces)
 }
 
 pub fn count_tokens(request: v1::CountTokensRequest) -> Result<v1::CountTokensResponse> {
     let tokenizer = Tokenizer::for_model(&request.model);
-    let mut tokens: Vec<u32> = request.texts.iter().map(|text| tokenizer.count_text(text)).collect();
+    let mut tokens: Vec<u32> = request
+        .texts
+        .iter()
+        .map(|text| tokenizer.count_text(text))
+        .collect();
     for (index, message) in request.messages.into_iter().enumerate() {
-        let message = Message::try_from(message).map_err(|error| error.within(&format!("messages[{index}]")))?;
+        let message =
+            Message::try_from(message).map_err(|error| error.within(&format!("messages[{index}]")))?;
         tokens.push(count_message(&message, tokenizer));
     }
-    Ok(v1::CountTokensResponse { tokens, tokenizer: tokenizer.name().to_owned() })
+    Ok(v1::CountTokensResponse {
+        tokens,
+        tokenizer: tokenizer.name().to_owned(),
+    })
 }

@@ -2,12 +2,17 @@
 
 use colloquy_proto::convert::{duration, timestamp};
 use colloquy_proto::v1;
-use colloquy_storage::{Acceptance, InboxRow, Job, JobKind, JobState, PageRequest, QueuedTurn, Session, Usage};
+use colloquy_storage::{
+    Acceptance, InboxRow, Job, JobKind, JobState, PageRequest, QueuedTurn, Session, Usage,
+};
 use colloquy_types::message::Message;
 use colloquy_types::{MessageId, UnixMillis};
 
 pub fn page(size: u32, token: String) -> PageRequest {
-    PageRequest { size, token: (!token.is_empty()).then_some(token) }
+    PageRequest {
+        size,
+        token: (!token.is_empty()).then_some(token),
+    }
 }
 
 pub fn session(session: Session) -> v1::Session {
@@ -44,8 +49,14 @@ pub fn session(session: Session) -> v1::Session {
 }
 
 pub fn accepted(acceptance: &Acceptance, duplicate: bool) -> v1::AcceptResult {
-    let placement = if duplicate { v1::Placement::Duplicate } else { acceptance.placement.into() };
-    let due_in = acceptance.due.map(|due| duration(due.since(acceptance.now).max(0)));
+    let placement = if duplicate {
+        v1::Placement::Duplicate
+    } else {
+        acceptance.placement.into()
+    };
+    let due_in = acceptance
+        .due
+        .map(|due| duration(due.since(acceptance.now).max(0)));
     v1::AcceptResult {
         message_id: acceptance.message.to_string(),
         session_id: acceptance.session.to_string(),
@@ -53,12 +64,18 @@ pub fn accepted(acceptance: &Acceptance, duplicate: bool) -> v1::AcceptResult {
         placement: placement.into(),
         position: acceptance.position,
         due_in,
-        outcome: acceptance.outcome.map_or(v1::Outcome::Unspecified, Into::into).into(),
+        outcome: acceptance
+            .outcome
+            .map_or(v1::Outcome::Unspecified, Into::into)
+            .into(),
     }
 }
 
 pub fn turn_message(id: MessageId, message: Message) -> v1::TurnMessage {
-    v1::TurnMessage { message_id: id.to_string(), message: Some(message.into()) }
+    v1::TurnMessage {
+        message_id: id.to_string(),
+        message: Some(message.into()),
+    }
 }
 
 pub fn queued_turn(turn: QueuedTurn) -> v1::QueuedTurn {

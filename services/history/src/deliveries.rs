@@ -14,7 +14,9 @@ pub async fn claim(
 ) -> Result<v1::ClaimDeliveriesResponse> {
     let account = AccountId::parse(&request.account)?;
     let lease_ms = request.lease.as_ref().map_or(LEASE_MS, duration_ms);
-    let claimed = store.claim_deliveries(tenant, &account, request.limit.clamp(1, 500), lease_ms).await?;
+    let claimed = store
+        .claim_deliveries(tenant, &account, request.limit.clamp(1, 500), lease_ms)
+        .await?;
     let wire = |delivery: colloquy_storage::Delivery| v1::ClaimedDelivery {
         delivery_id: delivery.id.to_string(),
         turn_id: delivery.turn.to_string(),
@@ -23,7 +25,9 @@ pub async fn claim(
         parts: delivery.parts.into_iter().map(Into::into).collect(),
         attempt: delivery.attempt,
     };
-    Ok(v1::ClaimDeliveriesResponse { deliveries: claimed.into_iter().map(wire).collect() })
+    Ok(v1::ClaimDeliveriesResponse {
+        deliveries: claimed.into_iter().map(wire).collect(),
+    })
 }
 
 pub async fn ack(
@@ -32,12 +36,22 @@ pub async fn ack(
     request: v1::HistoryServiceAckDeliveryRequest,
 ) -> Result<()> {
     let delivery = id("delivery_id", &request.delivery_id)?;
-    let detail: String = request.detail.chars().filter(|c| *c != '\0').take(1_000).collect();
+    let detail: String = request
+        .detail
+        .chars()
+        .filter(|c| *c != '\0')
+        .take(1_000)
+        .collect();
     let ack = match required("ack", request.ack)? {
         WireAck::Delivered(true) => Ack::Delivered,
-        WireAck::RetryAfter(delay) => Ack::Retry { delay_ms: duration_ms(&delay).clamp(0, 86_400_000), detail },
+        WireAck::RetryAfter(delay) => Ack::Retry {
+            delay_ms: duration_ms(&delay).clamp(0, 86_400_000),
+            detail,
+        },
         WireAck::Dead(true) => Ack::Dead { detail },
-        WireAck::Delivered(false) | WireAck::Dead(false) => return Err(Error::invalid("ack", "must be true")),
+        WireAck::Delivered(false) | WireAck::Dead(false) => {
+            return Err(Error::invalid("ack", "must be true"));
+        }
     };
     store.ack_delivery(tenant, delivery, &ack).await
 }

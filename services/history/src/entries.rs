@@ -12,7 +12,9 @@ pub async fn list_entries(
     tenant: TenantId,
     request: v1::ListEntriesRequest,
 ) -> Result<v1::ListEntriesResponse> {
-    let found = store.get_session(tenant, id("session_id", &request.session_id)?).await?;
+    let found = store
+        .get_session(tenant, id("session_id", &request.session_id)?)
+        .await?;
     let session = access::visible(principal, found, &request.session_id)?;
     let transcript = optional_id(&request.transcript_id)?.unwrap_or(session.transcript);
     if transcript != session.transcript && store.session_of(tenant, transcript).await? != Some(session.id) {
@@ -25,7 +27,9 @@ pub async fn list_entries(
         None => Order::After(Seq(0)),
     };
     let limit = convert::page(request.page_size, String::new()).limit();
-    let page = store.list_entries(tenant, transcript, branch, order, limit).await?;
+    let page = store
+        .list_entries(tenant, transcript, branch, order, limit)
+        .await?;
     Ok(v1::ListEntriesResponse {
         entries: page.entries.into_iter().map(Into::into).collect(),
         more: page.more,
@@ -40,6 +44,8 @@ pub async fn append(
     request: v1::AppendEntriesRequest,
 ) -> Result<v1::AppendEntriesResponse> {
     let session = id("session_id", &request.session_id)?;
-    let head = store.append_entries(tenant, session, &finish::append_bodies(request.entries)?).await?;
+    let head = store
+        .append_entries(tenant, session, &finish::append_bodies(request.entries)?)
+        .await?;
     Ok(v1::AppendEntriesResponse { head_seq: head.0 })
 }

@@ -6,15 +6,15 @@ use colloquy_context::{Tokenizer, count_body};
 use colloquy_proto::convert::{id, message::parts};
 use colloquy_proto::v1;
 use colloquy_storage::{
-    ClaimedTurn, CommitInput, CompactAbove, Expired, HistoryStore, NewDelivery, PolicyId, Release, StageInput,
-    StopScope, TurnView,
+    ClaimedTurn, CommitInput, CompactAbove, Expired, HistoryStore, NewDelivery, PolicyId, Release,
+    StageInput, StopScope, TurnView,
 };
 use colloquy_types::message::{Limits, Part, Role, Route};
 use colloquy_types::queue::Outcome;
 use colloquy_types::silent::deliverable;
 use colloquy_types::{
-    AgentId, DeliveryId, EntryBody, EntryId, Error, Fence, JobId, NewEntry, Policy, Reason, Result, SessionKey,
-    TenantId, TurnId,
+    AgentId, DeliveryId, EntryBody, EntryId, Error, Fence, JobId, NewEntry, Policy, Reason, Result,
+    SessionKey, TenantId, TurnId,
 };
 use moka::future::Cache;
 use prost::Message as _;
@@ -43,7 +43,12 @@ impl Facts {
     }
 
     fn of_view(view: TurnView) -> Self {
-        Self { key: view.key, agent: view.agent, policy: view.policy, route: view.route }
+        Self {
+            key: view.key,
+            agent: view.agent,
+            policy: view.policy,
+            route: view.route,
+        }
     }
 }
 
@@ -102,23 +107,38 @@ fn entry(body: v1::EntryBody, limits: &Limits) -> Result<NewEntry> {
         EntryBody::Message(message) | EntryBody::CustomMessage { message, .. } => limits.check(message)?,
         EntryBody::Custom { json, .. } => check_json(json, limits)?,
         EntryBody::Label { .. } | EntryBody::ModelChange { .. } => {}
-        _ => return Err(Error::invalid("body", "entries of this kind are written by the product")),
+        _ => {
+            return Err(Error::invalid(
+                "body",
+                "entries of this kind are written by the product",
+            ));
+        }
     }
     Ok(counted(body))
 }
 
 fn check_json(json: &str, limits: &Limits) -> Result<()> {
     if json.len() > limits.message_bytes {
-        return Err(Error::too_large("custom.json", format_args!("{} bytes", limits.message_bytes)));
+        return Err(Error::too_large(
+            "custom.json",
+            format_args!("{} bytes", limits.message_bytes),
+        ));
     }
     let parsed: std::result::Result<serde_json::Value, _> = serde_json::from_str(json);
-    parsed.map(|_| ()).map_err(|error| Error::invalid("custom.json", format!("not JSON: {error}")))
+    parsed
+        .map(|_| ())
+        .map_err(|error| Error::invalid("custom.json", format!("not JSON: {error}")))
 }
 
 /// An entry with its tokens, counted once.
 pub fn counted(body: EntryBody) -> NewEntry {
     let tokenizer = Tokenizer::default();
-    NewEntry { id: EntryId::new(), tokens: count_body(&body, tokenizer), tokenizer: tokenizer.name().to_owned(), body }
+    NewEntry {
+        id: EntryId::new(),
+        tokens: count_body(&body, tokenizer),
+        tokenizer: tokenizer.name().to_owned(),
+        body,
+    }
 }
 
 pub async fn stage(
@@ -137,7 +157,9 @@ pub async fn stage(
         entries: new_entries(request.entries, &Limits::default())?,
         marks: None,
     };
-    Ok(v1::StageEntriesResponse { staged_through: store.stage(&input).await? })
+    Ok(v1::StageEntriesResponse {
+        staged_through: store.stage(&input).await?,
+    })
 }
 
 /// Ends a turn with its entries, its reply and the jobs that follow from it.
@@ -203,7 +225,9 @@ async fn input(
         steer_through: request.steer_through,
         marks: None,
         compact: policy.and_then(|policy| compact_above(policy, usage.window_tokens)),
-        extract: policy.filter(|policy| policy.memory.enabled).map(|_| JobId::new()),
+        extract: policy
+            .filter(|policy| policy.memory.enabled)
+            .map(|_| JobId::new()),
         extract_delay_ms: policy.map_or(0, |policy| policy.memory.extract_delay_ms),
         usage,
         content_hash,
@@ -246,7 +270,15 @@ fn deliveries(facts: &Facts, policy: &Policy, reply: Vec<Part>) -> Result<(Vec<N
     if !policy.delivery.allows(&facts.key, key.channel(), key.kind()) {
         return Ok((Vec::new(), Outcome::NotSentPolicy));
     }
-    Ok((vec![NewDelivery { id: DeliveryId::new(), route, part: 0, parts }], Outcome::Answered))
+    Ok((
+        vec![NewDelivery {
+            id: DeliveryId::new(),
+            route,
+            part: 0,
+            parts,
+        }],
+        Outcome::Answered,
+    ))
 }
 
 pub async fn release(
@@ -256,10 +288,21 @@ pub async fn release(
 ) -> Result<v1::HistoryServiceReleaseTurnResponse> {
     let turn = id("turn_id", &request.turn_id)?;
     let error: String = request.error.chars().take(1_000).collect();
-    let release = if request.retry { Release::Retry { error } } else { Release::Fail { error } };
-    let (session, outcome, next_due) = match store.release(tenant, turn, Fence(request.fence), &release).await? {
+    let release = if request.retry {
+        Release::Retry { error }
+    } else {
+        Release::Fail { error }
+    };
+    let (session, outcome, next_due) = match store
+        .release(tenant, turn, Fence(request.fence), &release)
+        .await?
+    {
         Expired::Requeued { session, due } => (session, None, Some(due)),
-        Expired::Ended { session, outcome, next_due } => (session, Some(outcome), next_due),
+        Expired::Ended {
+            session,
+            outcome,
+            next_due,
+        } => (session, Some(outcome), next_due),
         Expired::NotExpired => return Err(Error::fenced()),
     };
     let next_due_in = match next_due {
@@ -278,7 +321,11 @@ pub async fn stop(
     tenant: TenantId,
     request: v1::HistoryServiceStopTurnsRequest,
 ) -> Result<v1::HistoryServiceStopTurnsResponse> {
-    let scope = if request.all { StopScope::All } else { StopScope::Oldest };
+    let scope = if request.all {
+        StopScope::All
+    } else {
+        StopScope::Oldest
+    };
     let session = id("session_id", &request.session_id)?;
     let stopped = store.stop(tenant, session, scope, STOP_DEADLINE_MS).await?;
     let text = |turns: Vec<TurnId>| turns.iter().map(ToString::to_string).collect();

@@ -15,10 +15,17 @@ pub fn lease(lease: Option<&prost_types::Duration>) -> i64 {
     lease.map_or(LEASE_MS, duration_ms).clamp(1_000, 3_600_000)
 }
 
-pub async fn enqueue(store: &dyn HistoryStore, tenant: TenantId, request: v1::EnqueueJobRequest) -> Result<Job> {
+pub async fn enqueue(
+    store: &dyn HistoryStore,
+    tenant: TenantId,
+    request: v1::EnqueueJobRequest,
+) -> Result<Job> {
     let kind = job_kind(request.kind()).ok_or_else(|| Error::invalid("kind", "is required"))?;
     let unknown = || Error::not_found("session", &request.session_id);
-    let session = store.get_session(tenant, id("session_id", &request.session_id)?).await?.ok_or_else(unknown)?;
+    let session = store
+        .get_session(tenant, id("session_id", &request.session_id)?)
+        .await?
+        .ok_or_else(unknown)?;
     let job = NewJob {
         id: JobId::new(),
         kind,
@@ -26,13 +33,20 @@ pub async fn enqueue(store: &dyn HistoryStore, tenant: TenantId, request: v1::En
         transcript: session.transcript,
         branch: session.branch,
         delay_ms: 0,
-        payload_json: if request.payload_json.is_empty() { "{}".into() } else { request.payload_json },
+        payload_json: if request.payload_json.is_empty() {
+            "{}".into()
+        } else {
+            request.payload_json
+        },
     };
     get(store, tenant, store.enqueue_job(tenant, &job).await?).await
 }
 
 async fn get(store: &dyn HistoryStore, tenant: TenantId, job: JobId) -> Result<Job> {
-    store.get_job(tenant, job).await?.ok_or_else(|| Error::not_found("job", job))
+    store
+        .get_job(tenant, job)
+        .await?
+        .ok_or_else(|| Error::not_found("job", job))
 }
 
 pub async fn get_by_text(store: &dyn HistoryStore, tenant: TenantId, text: &str) -> Result<v1::Job> {
@@ -45,15 +59,35 @@ pub async fn start(
     request: v1::StartJobRequest,
 ) -> Result<v1::StartJobResponse> {
     let job = id("job_id", &request.job_id)?;
-    Ok(match store.start_job(tenant, job, lease(request.lease.as_ref())).await? {
-        Started::Run(job) => v1::StartJobResponse { busy: false, job: Some(convert::job(*job)) },
-        Started::Busy => v1::StartJobResponse { busy: true, job: None },
-        Started::Ended => v1::StartJobResponse { busy: false, job: None },
-    })
+    Ok(
+        match store
+            .start_job(tenant, job, lease(request.lease.as_ref()))
+            .await?
+        {
+            Started::Run(job) => v1::StartJobResponse {
+                busy: false,
+                job: Some(convert::job(*job)),
+            },
+            Started::Busy => v1::StartJobResponse {
+                busy: true,
+                job: None,
+            },
+            Started::Ended => v1::StartJobResponse {
+                busy: false,
+                job: None,
+            },
+        },
+    )
 }
 
 pub async fn renew(store: &dyn HistoryStore, tenant: TenantId, request: v1::RenewJobRequest) -> Result<()> {
-    store.renew_job(tenant, id("job_id", &request.job_id)?, lease(request.lease.as_ref())).await
+    store
+        .renew_job(
+            tenant,
+            id("job_id", &request.job_id)?,
+            lease(request.lease.as_ref()),
+        )
+        .await
 }
 
 pub async fn end(
@@ -63,13 +97,24 @@ pub async fn end(
 ) -> Result<v1::EndJobResponse> {
     let job = id("job_id", &request.job_id)?;
     let end = if request.error.is_empty() {
-        JobEnd::Done { result_json: if request.result_json.is_empty() { "{}".into() } else { request.result_json } }
+        JobEnd::Done {
+            result_json: if request.result_json.is_empty() {
+                "{}".into()
+            } else {
+                request.result_json
+            },
+        }
     } else {
         let error = request.error.chars().filter(|c| *c != '\0').take(1_000).collect();
-        JobEnd::Failed { error, retry_ms: request.retry_after.as_ref().map_or(RETRY_MS, duration_ms) }
+        JobEnd::Failed {
+            error,
+            retry_ms: request.retry_after.as_ref().map_or(RETRY_MS, duration_ms),
+        }
     };
     let state = store.end_job(tenant, job, &end).await?;
-    Ok(v1::EndJobResponse { state: wire_job_state(state).into() })
+    Ok(v1::EndJobResponse {
+        state: wire_job_state(state).into(),
+    })
 }
 
 pub async fn list(
@@ -82,7 +127,13 @@ pub async fn list(
         kind: job_kind(request.kind()),
         session: optional_id(&request.session_id)?,
     };
-    let page = store.list_jobs(tenant, &filter, &convert::page(request.page_size, request.page_token)).await?;
+    let page = store
+        .list_jobs(
+            tenant,
+            &filter,
+            &convert::page(request.page_size, request.page_token),
+        )
+        .await?;
     Ok(v1::HistoryServiceListJobsResponse {
         jobs: page.items.into_iter().map(convert::job).collect(),
         next_page_token: page.next.unwrap_or_default(),

@@ -50,8 +50,14 @@ pub fn parts(config: &Config, deps: Deps, shutdown: &Shutdown) -> Parts {
         .grpc(move |routes| {
             routes.add_service(HistoryServiceServer::new(history).max_decoding_message_size(message_limit()));
         })
-        .task(Task::new("turn sweep", sweep::run(deps.store.clone(), config.clone(), shutdown.clone())))
-        .task(Task::new("job relay", relay::run(deps.store, deps.bus, config.clone(), wake, shutdown.clone())))
+        .task(Task::new(
+            "turn sweep",
+            sweep::run(deps.store.clone(), config.clone(), shutdown.clone()),
+        ))
+        .task(Task::new(
+            "job relay",
+            relay::run(deps.store, deps.bus, config.clone(), wake, shutdown.clone()),
+        ))
         .check(Check::new("history database", move || {
             let store = store.clone();
             async move { store.now().await.map(|_| ()) }

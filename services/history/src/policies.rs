@@ -21,7 +21,10 @@ pub struct Policies {
 
 impl Policies {
     pub fn new(store: Arc<dyn HistoryStore>) -> Self {
-        Self { store, known: Cache::new(10_000) }
+        Self {
+            store,
+            known: Cache::new(10_000),
+        }
     }
 
     /// The policy of a request, parsed once per content.
@@ -30,7 +33,10 @@ impl Policies {
         if let Some(known) = self.known.get(&id).await {
             return Ok((id, known));
         }
-        let known = Arc::new(Known { policy: Policy::from_json(json)?, json: json.to_owned() });
+        let known = Arc::new(Known {
+            policy: Policy::from_json(json)?,
+            json: json.to_owned(),
+        });
         self.known.insert(id.clone(), known.clone()).await;
         Ok((id, known))
     }
@@ -42,7 +48,10 @@ impl Policies {
         }
         let json = self.store.get_policy(tenant, id).await?;
         let json = json.ok_or_else(|| Error::internal(format!("policy {} is not stored", id.0)))?;
-        let known = Arc::new(Known { policy: Policy::from_json(&json)?, json });
+        let known = Arc::new(Known {
+            policy: Policy::from_json(&json)?,
+            json,
+        });
         self.known.insert(id.clone(), known.clone()).await;
         Ok(known)
     }

@@ -30,9 +30,14 @@ pub async fn run(
 
 async fn round(store: &dyn HistoryStore, bus: &dyn Bus, config: &Config) -> Result<()> {
     let republish_ms = i64::try_from(config.republish_ms).unwrap_or(i64::MAX);
-    for (tenant, job) in store.list_publishable(config.jobs_per_tenant, BATCH, republish_ms).await? {
+    for (tenant, job) in store
+        .list_publishable(config.jobs_per_tenant, BATCH, republish_ms)
+        .await?
+    {
         // Marked first: a publication that fails after it is repeated under the next number.
-        let Some(published) = store.mark_published(tenant, job, republish_ms).await? else { continue };
+        let Some(published) = store.mark_published(tenant, job, republish_ms).await? else {
+            continue;
+        };
         let job = published.job;
         let message = JobMessage {
             job: job.id,

@@ -48,35 +48,56 @@ impl HistoryService for History {
     async fn get_session(&self, request: Request<v1::GetSessionRequest>) -> Answer<v1::GetSessionResponse> {
         let (caller, tenant, message) = open(request)?;
         let session = sessions::get(&*self.store, &caller, tenant, message).await;
-        answer(session.map(|session| v1::GetSessionResponse { session: Some(session) }))
+        answer(session.map(|session| v1::GetSessionResponse {
+            session: Some(session),
+        }))
     }
 
-    async fn list_sessions(&self, request: Request<v1::ListSessionsRequest>) -> Answer<v1::ListSessionsResponse> {
+    async fn list_sessions(
+        &self,
+        request: Request<v1::ListSessionsRequest>,
+    ) -> Answer<v1::ListSessionsResponse> {
         let (caller, tenant, message) = open(request)?;
         answer(sessions::list(&*self.store, &caller, tenant, message).await)
     }
 
-    async fn update_session(&self, request: Request<v1::UpdateSessionRequest>) -> Answer<v1::UpdateSessionResponse> {
+    async fn update_session(
+        &self,
+        request: Request<v1::UpdateSessionRequest>,
+    ) -> Answer<v1::UpdateSessionResponse> {
         let (caller, tenant, message) = open(request)?;
         let session = sessions::update(&*self.store, &caller, tenant, message).await;
-        answer(session.map(|session| v1::UpdateSessionResponse { session: Some(session) }))
+        answer(session.map(|session| v1::UpdateSessionResponse {
+            session: Some(session),
+        }))
     }
 
-    async fn reset_session(&self, request: Request<v1::ResetSessionRequest>) -> Answer<v1::ResetSessionResponse> {
+    async fn reset_session(
+        &self,
+        request: Request<v1::ResetSessionRequest>,
+    ) -> Answer<v1::ResetSessionResponse> {
         let (caller, tenant, message) = open(request)?;
         let session = sessions::reset(&*self.store, &caller, tenant, message).await;
-        answer(session.map(|session| v1::ResetSessionResponse { session: Some(session) }))
+        answer(session.map(|session| v1::ResetSessionResponse {
+            session: Some(session),
+        }))
     }
 
     async fn fork_session(&self, _: Request<v1::ForkSessionRequest>) -> Answer<v1::ForkSessionResponse> {
         Err(unimplemented("ForkSession"))
     }
 
-    async fn rewind_session(&self, _: Request<v1::RewindSessionRequest>) -> Answer<v1::RewindSessionResponse> {
+    async fn rewind_session(
+        &self,
+        _: Request<v1::RewindSessionRequest>,
+    ) -> Answer<v1::RewindSessionResponse> {
         Err(unimplemented("RewindSession"))
     }
 
-    async fn delete_session(&self, _: Request<v1::DeleteSessionRequest>) -> Answer<v1::DeleteSessionResponse> {
+    async fn delete_session(
+        &self,
+        _: Request<v1::DeleteSessionRequest>,
+    ) -> Answer<v1::DeleteSessionResponse> {
         Err(unimplemented("DeleteSession"))
     }
 
@@ -87,16 +108,25 @@ impl HistoryService for History {
         Err(unimplemented("ImportSession"))
     }
 
-    async fn export_session(&self, _: Request<v1::ExportSessionRequest>) -> Answer<Self::ExportSessionStream> {
+    async fn export_session(
+        &self,
+        _: Request<v1::ExportSessionRequest>,
+    ) -> Answer<Self::ExportSessionStream> {
         Err(unimplemented("ExportSession"))
     }
 
-    async fn list_entries(&self, request: Request<v1::ListEntriesRequest>) -> Answer<v1::ListEntriesResponse> {
+    async fn list_entries(
+        &self,
+        request: Request<v1::ListEntriesRequest>,
+    ) -> Answer<v1::ListEntriesResponse> {
         let (caller, tenant, message) = open(request)?;
         answer(entries::list_entries(&*self.store, &caller, tenant, message).await)
     }
 
-    async fn search_entries(&self, _: Request<v1::SearchEntriesRequest>) -> Answer<v1::SearchEntriesResponse> {
+    async fn search_entries(
+        &self,
+        _: Request<v1::SearchEntriesRequest>,
+    ) -> Answer<v1::SearchEntriesResponse> {
         Err(unimplemented("SearchEntries"))
     }
 
@@ -104,28 +134,44 @@ impl HistoryService for History {
         Err(unimplemented("WatchSession"))
     }
 
-    async fn append_entries(&self, request: Request<v1::AppendEntriesRequest>) -> Answer<v1::AppendEntriesResponse> {
+    async fn append_entries(
+        &self,
+        request: Request<v1::AppendEntriesRequest>,
+    ) -> Answer<v1::AppendEntriesResponse> {
         let (_, tenant, message) = open(request)?;
         answer(entries::append(&*self.store, tenant, message).await)
     }
 
-    async fn build_context(&self, request: Request<v1::BuildContextRequest>) -> Answer<Self::BuildContextStream> {
+    async fn build_context(
+        &self,
+        request: Request<v1::BuildContextRequest>,
+    ) -> Answer<Self::BuildContextStream> {
         let (caller, tenant, message) = open(request)?;
         let built = context::build_context(&*self.store, &self.policies, &caller, tenant, message).await;
-        let stream = |pieces| -> Self::BuildContextStream { Box::pin(futures::stream::iter::<Vec<_>>(pieces)) };
+        let stream =
+            |pieces| -> Self::BuildContextStream { Box::pin(futures::stream::iter::<Vec<_>>(pieces)) };
         answer(built.map(stream))
     }
 
-    async fn count_tokens(&self, request: Request<v1::CountTokensRequest>) -> Answer<v1::CountTokensResponse> {
+    async fn count_tokens(
+        &self,
+        request: Request<v1::CountTokensRequest>,
+    ) -> Answer<v1::CountTokensResponse> {
         answer(context::count_tokens(request.into_inner()))
     }
 
-    async fn stage_entries(&self, request: Request<v1::StageEntriesRequest>) -> Answer<v1::StageEntriesResponse> {
+    async fn stage_entries(
+        &self,
+        request: Request<v1::StageEntriesRequest>,
+    ) -> Answer<v1::StageEntriesResponse> {
         let (_, tenant, message) = open(request)?;
         answer(finish::stage(&*self.store, tenant, message).await)
     }
 
-    async fn report_overflow(&self, _: Request<v1::ReportOverflowRequest>) -> Answer<v1::ReportOverflowResponse> {
+    async fn report_overflow(
+        &self,
+        _: Request<v1::ReportOverflowRequest>,
+    ) -> Answer<v1::ReportOverflowResponse> {
         Err(unimplemented("ReportOverflow"))
     }
 
@@ -133,11 +179,17 @@ impl HistoryService for History {
         Err(unimplemented("GetReceipt"))
     }
 
-    async fn rebuild_context(&self, _: Request<v1::RebuildContextRequest>) -> Answer<Self::RebuildContextStream> {
+    async fn rebuild_context(
+        &self,
+        _: Request<v1::RebuildContextRequest>,
+    ) -> Answer<Self::RebuildContextStream> {
         Err(unimplemented("RebuildContext"))
     }
 
-    async fn accept_message(&self, request: Request<v1::AcceptMessageRequest>) -> Answer<v1::AcceptMessageResponse> {
+    async fn accept_message(
+        &self,
+        request: Request<v1::AcceptMessageRequest>,
+    ) -> Answer<v1::AcceptMessageResponse> {
         let (_, tenant, message) = open(request)?;
         answer(crate::accept::accept(&*self.store, &self.policies, tenant, message).await)
     }
@@ -186,7 +238,10 @@ impl HistoryService for History {
         answer(finish::expire(&*self.store, tenant, message).await)
     }
 
-    async fn list_runnable(&self, request: Request<v1::ListRunnableRequest>) -> Answer<v1::ListRunnableResponse> {
+    async fn list_runnable(
+        &self,
+        request: Request<v1::ListRunnableRequest>,
+    ) -> Answer<v1::ListRunnableResponse> {
         answer(claim::runnable(&*self.store, request.into_inner()).await)
     }
 
@@ -262,7 +317,9 @@ impl HistoryService for History {
         let (_, tenant, message) = open(request)?;
         let job = jobs::enqueue(&*self.store, tenant, message).await;
         self.jobs_written.notify_one();
-        answer(job.map(|job| v1::EnqueueJobResponse { job: Some(convert::job(job)) }))
+        answer(job.map(|job| v1::EnqueueJobResponse {
+            job: Some(convert::job(job)),
+        }))
     }
 
     async fn start_job(&self, request: Request<v1::StartJobRequest>) -> Answer<v1::StartJobResponse> {
@@ -272,7 +329,11 @@ impl HistoryService for History {
 
     async fn renew_job(&self, request: Request<v1::RenewJobRequest>) -> Answer<v1::RenewJobResponse> {
         let (_, tenant, message) = open(request)?;
-        answer(jobs::renew(&*self.store, tenant, message).await.map(|()| v1::RenewJobResponse {}))
+        answer(
+            jobs::renew(&*self.store, tenant, message)
+                .await
+                .map(|()| v1::RenewJobResponse {}),
+        )
     }
 
     async fn end_job(&self, request: Request<v1::EndJobRequest>) -> Answer<v1::EndJobResponse> {
@@ -302,9 +363,14 @@ impl HistoryService for History {
         request: Request<v1::HistoryServiceReplayJobRequest>,
     ) -> Answer<v1::HistoryServiceReplayJobResponse> {
         let (_, tenant, message) = open(request)?;
-        let job = self.store.replay_job(tenant, id("job_id", &message.job_id).map_err(to_status)?).await;
+        let job = self
+            .store
+            .replay_job(tenant, id("job_id", &message.job_id).map_err(to_status)?)
+            .await;
         self.jobs_written.notify_one();
-        answer(job.map(|job| v1::HistoryServiceReplayJobResponse { job: Some(convert::job(job)) }))
+        answer(job.map(|job| v1::HistoryServiceReplayJobResponse {
+            job: Some(convert::job(job)),
+        }))
     }
 
     async fn cancel_job(
@@ -312,7 +378,12 @@ impl HistoryService for History {
         request: Request<v1::HistoryServiceCancelJobRequest>,
     ) -> Answer<v1::HistoryServiceCancelJobResponse> {
         let (_, tenant, message) = open(request)?;
-        let job = self.store.cancel_job(tenant, id("job_id", &message.job_id).map_err(to_status)?).await;
-        answer(job.map(|job| v1::HistoryServiceCancelJobResponse { job: Some(convert::job(job)) }))
+        let job = self
+            .store
+            .cancel_job(tenant, id("job_id", &message.job_id).map_err(to_status)?)
+            .await;
+        answer(job.map(|job| v1::HistoryServiceCancelJobResponse {
+            job: Some(convert::job(job)),
+        }))
     }
 }

@@ -26,7 +26,12 @@ pub async fn get(
     }
 }
 
-async fn by_id(store: &dyn HistoryStore, principal: &Principal, tenant: TenantId, text: &str) -> Result<Session> {
+async fn by_id(
+    store: &dyn HistoryStore,
+    principal: &Principal,
+    tenant: TenantId,
+    text: &str,
+) -> Result<Session> {
     let found = store.get_session(tenant, id("session_id", text)?).await?;
     visible(principal, found, text)
 }
@@ -37,7 +42,9 @@ pub async fn list(
     tenant: TenantId,
     request: v1::ListSessionsRequest,
 ) -> Result<v1::ListSessionsResponse> {
-    let agent = non_empty(request.agent).map(|agent| AgentId::parse(&agent)).transpose()?;
+    let agent = non_empty(request.agent)
+        .map(|agent| AgentId::parse(&agent))
+        .transpose()?;
     let filter = SessionFilter {
         agent,
         channel: non_empty(request.channel),
@@ -46,8 +53,17 @@ pub async fn list(
         active_since: None,
         chat: own_only(principal).map(str::to_owned),
     };
-    let page = store.list_sessions(tenant, &filter, &convert::page(request.page_size, request.page_token)).await?;
-    let seen = page.items.into_iter().filter(|session| crate::access::may_see(principal, &session.key));
+    let page = store
+        .list_sessions(
+            tenant,
+            &filter,
+            &convert::page(request.page_size, request.page_token),
+        )
+        .await?;
+    let seen = page
+        .items
+        .into_iter()
+        .filter(|session| crate::access::may_see(principal, &session.key));
     Ok(v1::ListSessionsResponse {
         sessions: seen.map(convert::session).collect(),
         next_page_token: page.next.unwrap_or_default(),
@@ -66,21 +82,38 @@ pub async fn update(
         None => !value.is_empty(),
     };
     if let Some(mask) = &request.update_mask
-        && let Some(path) = mask.paths.iter().find(|path| !["label", "display_name"].contains(&path.as_str()))
+        && let Some(path) = mask
+            .paths
+            .iter()
+            .find(|path| !["label", "display_name"].contains(&path.as_str()))
     {
-        return Err(Error::invalid("update_mask", format!("`{path}` cannot be changed")));
+        return Err(Error::invalid(
+            "update_mask",
+            format!("`{path}` cannot be changed"),
+        ));
     }
     let patch = SessionPatch {
         label: chosen("label", &request.label).then(|| request.label.clone()),
         display_name: chosen("display_name", &request.display_name).then(|| request.display_name.clone()),
     };
-    if patch.label.as_deref().is_some_and(|label| !(1..=512).contains(&label.chars().count()) || label.contains('\0')) {
+    if patch
+        .label
+        .as_deref()
+        .is_some_and(|label| !(1..=512).contains(&label.chars().count()) || label.contains('\0'))
+    {
         return Err(Error::invalid("label", "must have 1 to 512 characters"));
     }
-    if patch.display_name.as_deref().is_some_and(|name| name.chars().count() > 512 || name.contains('\0')) {
+    if patch
+        .display_name
+        .as_deref()
+        .is_some_and(|name| name.chars().count() > 512 || name.contains('\0'))
+    {
         return Err(Error::invalid("display_name", "must have at most 512 characters"));
     }
-    store.update_session(tenant, session.id, &patch).await.map(convert::session)
+    store
+        .update_session(tenant, session.id, &patch)
+        .await
+        .map(convert::session)
 }
 
 pub async fn reset(
@@ -90,5 +123,8 @@ pub async fn reset(
     request: v1::ResetSessionRequest,
 ) -> Result<v1::Session> {
     let session = by_id(store, principal, tenant, &request.session_id).await?;
-    store.reset_session(tenant, session.id, ResetReason::Api, STOP_DEADLINE_MS).await.map(convert::session)
+    store
+        .reset_session(tenant, session.id, ResetReason::Api, STOP_DEADLINE_MS)
+        .await
+        .map(convert::session)
 }

@@ -26,7 +26,10 @@ pub struct Accounts {
 
 impl Accounts {
     pub fn new(control: InternalChannel) -> Self {
-        Self { control: ControlServiceClient::new(control), known: Answers::default() }
+        Self {
+            control: ControlServiceClient::new(control),
+            known: Answers::default(),
+        }
     }
 
     /// # Errors
@@ -37,7 +40,13 @@ impl Accounts {
             let (mut control, account_id) = (self.control.clone(), id.to_owned());
             async move {
                 let request = untenanted(v1::ResolveAccountRequest { account_id });
-                convert(control.resolve_account(request).await.map_err(from_status)?.into_inner())
+                convert(
+                    control
+                        .resolve_account(request)
+                        .await
+                        .map_err(from_status)?
+                        .into_inner(),
+                )
             }
         };
         self.known.get(account, ask).await

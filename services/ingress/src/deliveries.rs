@@ -20,10 +20,19 @@ const RETRY_MS: i64 = 5_000;
 pub type Sender = mpsc::Sender<Result<v1::StreamDeliveriesResponse, Status>>;
 
 /// The account, when it is the caller's to serve.
-pub async fn check_account(ingress: &Ingress, principal: &Principal, tenant: TenantId, account: &str) -> Result<()> {
+pub async fn check_account(
+    ingress: &Ingress,
+    principal: &Principal,
+    tenant: TenantId,
+    account: &str,
+) -> Result<()> {
     let found = ingress.accounts.find(account).await?;
     let foreign = found.tenant != tenant || principal.account.as_ref().is_some_and(|own| *own != found.id);
-    if foreign { Err(Error::not_found("account", account)) } else { Ok(()) }
+    if foreign {
+        Err(Error::not_found("account", account))
+    } else {
+        Ok(())
+    }
 }
 
 /// Feeds a stream until its reader is gone or the stop begins.
@@ -35,7 +44,9 @@ pub async fn feed(ingress: Ingress, tenant: TenantId, account: String, sender: S
             Ok(claimed) => {
                 pause = SHORTEST;
                 for delivery in claimed {
-                    let response = v1::StreamDeliveriesResponse { delivery: Some(delivery) };
+                    let response = v1::StreamDeliveriesResponse {
+                        delivery: Some(delivery),
+                    };
                     if sender.send(Ok(response)).await.is_err() {
                         return;
                     }
@@ -57,8 +68,16 @@ pub async fn feed(ingress: Ingress, tenant: TenantId, account: String, sender: S
 }
 
 async fn claim(ingress: &Ingress, tenant: TenantId, account: &str) -> Result<Vec<v1::Delivery>> {
-    let message = v1::ClaimDeliveriesRequest { account: account.to_owned(), limit: BATCH, lease: None };
-    let claimed = ingress.history().claim_deliveries(request(tenant, message)).await.map_err(from_status)?;
+    let message = v1::ClaimDeliveriesRequest {
+        account: account.to_owned(),
+        limit: BATCH,
+        lease: None,
+    };
+    let claimed = ingress
+        .history()
+        .claim_deliveries(request(tenant, message))
+        .await
+        .map_err(from_status)?;
     let wire = |delivery: v1::ClaimedDelivery| v1::Delivery {
         delivery_id: delivery.delivery_id,
         turn_id: delivery.turn_id,
@@ -74,10 +93,21 @@ pub async fn ack(ingress: &Ingress, tenant: TenantId, message: v1::AckDeliveryRe
     let ack = match message.result() {
         v1::DeliveryResult::Unspecified => return Err(Error::invalid("result", "is required")),
         v1::DeliveryResult::Delivered => Ack::Delivered(true),
-        v1::DeliveryResult::Retry => Ack::RetryAfter(message.retry_after.unwrap_or_else(|| duration(RETRY_MS))),
+        v1::DeliveryResult::Retry => {
+            Ack::RetryAfter(message.retry_after.unwrap_or_else(|| duration(RETRY_MS)))
+        }
         v1::DeliveryResult::Dead => Ack::Dead(true),
     };
     let (delivery_id, detail) = (message.delivery_id, message.detail);
-    let message = v1::HistoryServiceAckDeliveryRequest { delivery_id, detail, ack: Some(ack) };
-    ingress.history().ack_delivery(request(tenant, message)).await.map_err(from_status).map(|_| ())
+    let message = v1::HistoryServiceAckDeliveryRequest {
+        delivery_id,
+        detail,
+        ack: Some(ack),
+    };
+    ingress
+        .history()
+        .ack_delivery(request(tenant, message))
+        .await
+        .map_err(from_status)
+        .map(|_| ())
 }

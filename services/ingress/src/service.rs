@@ -43,8 +43,17 @@ impl Ingress {
     ///
     /// # Errors
     /// The router's; see `Submit`.
-    pub async fn route(&self, tenant: TenantId, message: v1::RouteMessageRequest) -> Result<v1::AcceptResult> {
-        let routed = self.router.clone().route_message(request(tenant, message)).await.map_err(from_status)?;
+    pub async fn route(
+        &self,
+        tenant: TenantId,
+        message: v1::RouteMessageRequest,
+    ) -> Result<v1::AcceptResult> {
+        let routed = self
+            .router
+            .clone()
+            .route_message(request(tenant, message))
+            .await
+            .map_err(from_status)?;
         required("accepted", routed.into_inner().accepted)
     }
 }
@@ -60,11 +69,18 @@ impl IngressService for Ingress {
     async fn submit(&self, request: Request<v1::SubmitRequest>) -> Answer<v1::SubmitResponse> {
         let tenant = tenant_of_request(&request).map_err(to_status)?;
         let principal = principal_of(&request).map_err(to_status)?;
-        let accepted = submit::submit(self, &principal, tenant, request.into_inner()).await.map_err(to_status)?;
-        Ok(Response::new(v1::SubmitResponse { accepted: Some(accepted) }))
+        let accepted = submit::submit(self, &principal, tenant, request.into_inner())
+            .await
+            .map_err(to_status)?;
+        Ok(Response::new(v1::SubmitResponse {
+            accepted: Some(accepted),
+        }))
     }
 
-    async fn submit_and_wait(&self, _: Request<v1::SubmitAndWaitRequest>) -> Answer<Self::SubmitAndWaitStream> {
+    async fn submit_and_wait(
+        &self,
+        _: Request<v1::SubmitAndWaitRequest>,
+    ) -> Answer<Self::SubmitAndWaitStream> {
         Err(unimplemented("SubmitAndWait"))
     }
 
@@ -75,15 +91,25 @@ impl IngressService for Ingress {
         let tenant = tenant_of_request(&request).map_err(to_status)?;
         let principal = principal_of(&request).map_err(to_status)?;
         let account = request.into_inner().account;
-        deliveries::check_account(self, &principal, tenant, &account).await.map_err(to_status)?;
+        deliveries::check_account(self, &principal, tenant, &account)
+            .await
+            .map_err(to_status)?;
         let (sender, receiver) = mpsc::channel(64);
-        self.shutdown.spawn("deliveries", deliveries::feed(self.clone(), tenant, account, sender));
+        self.shutdown.spawn(
+            "deliveries",
+            deliveries::feed(self.clone(), tenant, account, sender),
+        );
         Ok(Response::new(ReceiverStream::new(receiver)))
     }
 
-    async fn ack_delivery(&self, request: Request<v1::AckDeliveryRequest>) -> Answer<v1::AckDeliveryResponse> {
+    async fn ack_delivery(
+        &self,
+        request: Request<v1::AckDeliveryRequest>,
+    ) -> Answer<v1::AckDeliveryResponse> {
         let tenant = tenant_of_request(&request).map_err(to_status)?;
-        let acked = deliveries::ack(self, tenant, request.into_inner()).await.map_err(to_status);
+        let acked = deliveries::ack(self, tenant, request.into_inner())
+            .await
+            .map_err(to_status);
         acked.map(|()| Response::new(v1::AckDeliveryResponse {}))
     }
 }

@@ -17,7 +17,10 @@ pub async fn submit(
     request: v1::SubmitRequest,
 ) -> Result<v1::AcceptResult> {
     if request.idempotency_key.is_empty() || request.idempotency_key.len() > MAX_KEY_BYTES {
-        return Err(Error::invalid("idempotency_key", format!("must have 1 to {MAX_KEY_BYTES} bytes")));
+        return Err(Error::invalid(
+            "idempotency_key",
+            format!("must have 1 to {MAX_KEY_BYTES} bytes"),
+        ));
     }
     let mut routed = match required("target", request.target)? {
         Target::Route(target) => by_route(ingress, principal, tenant, target).await?,
@@ -26,7 +29,10 @@ pub async fn submit(
     routed.sender = request.sender;
     let is_person = !principal.has(CallerRole::Admin) && principal.has(CallerRole::User);
     if is_person {
-        routed.sender = Some(v1::Author { id: principal.subject.clone(), name: String::new() });
+        routed.sender = Some(v1::Author {
+            id: principal.subject.clone(),
+            name: String::new(),
+        });
     }
     routed.authorised |= is_person || principal.has(CallerRole::Admin);
     routed.message = Some(required("message", request.message)?);
@@ -59,7 +65,10 @@ async fn by_route(
     if target.chat.trim().is_empty() {
         return Err(Error::invalid("route.chat", "is blank"));
     }
-    let thread = [&target.topic, &target.thread].into_iter().find(|text| !text.is_empty()).cloned();
+    let thread = [&target.topic, &target.thread]
+        .into_iter()
+        .find(|text| !text.is_empty())
+        .cloned();
     let route = Route {
         channel: account.channel.clone(),
         account: account.id.clone(),
@@ -98,7 +107,12 @@ async fn by_key(
 }
 
 /// An admin names any key, a person their own, a channel those of its own account's chats.
-async fn may_name(ingress: &Ingress, principal: &Principal, tenant: TenantId, key: &SessionKey) -> Result<bool> {
+async fn may_name(
+    ingress: &Ingress,
+    principal: &Principal,
+    tenant: TenantId,
+    key: &SessionKey,
+) -> Result<bool> {
     if principal.has(CallerRole::Admin) {
         return Ok(true);
     }
@@ -111,10 +125,16 @@ async fn may_name(ingress: &Ingress, principal: &Principal, tenant: TenantId, ke
             _ => false,
         });
     }
-    let Some(own) = &principal.account else { return Ok(false) };
+    let Some(own) = &principal.account else {
+        return Ok(false);
+    };
     let account = ingress.accounts.find(own.as_str()).await?;
     let same_chat = |place: &Place| match place {
-        Place::Chat { channel, account: named, .. } => {
+        Place::Chat {
+            channel,
+            account: named,
+            ..
+        } => {
             channel == account.channel.as_str() && named.as_deref().is_none_or(|named| named == own.as_str())
         }
         _ => false,

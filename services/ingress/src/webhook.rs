@@ -59,7 +59,8 @@ async fn receive(
         Err(error) if may_change(error.reason) => refusal(&error),
         Err(error) => {
             tracing::info!(account = %account.id, %error, "message refused");
-            Json(json!({"ok": false, "reason": error.reason.as_str(), "message": error.message})).into_response()
+            Json(json!({"ok": false, "reason": error.reason.as_str(), "message": error.message}))
+                .into_response()
         }
     }
 }
@@ -126,7 +127,10 @@ fn request(account: &Account, inbound: Inbound) -> v1::RouteMessageRequest {
 
 /// Whether a redelivery could be answered otherwise.
 fn may_change(reason: Reason) -> bool {
-    matches!(reason, Reason::Dependency | Reason::Deadline | Reason::RateLimited | Reason::Conflict | Reason::Internal)
+    matches!(
+        reason,
+        Reason::Dependency | Reason::Deadline | Reason::RateLimited | Reason::Conflict | Reason::Internal
+    )
 }
 
 fn refusal(error: &Error) -> Response {
@@ -137,7 +141,8 @@ fn refusal(error: &Error) -> Response {
         Reason::NotFound => StatusCode::NOT_FOUND,
         _ => StatusCode::SERVICE_UNAVAILABLE,
     };
-    let body = json!({"ok": false, "reason": error.reason.as_str(), "field": error.field, "message": error.message});
+    let body =
+        json!({"ok": false, "reason": error.reason.as_str(), "field": error.field, "message": error.message});
     if status == StatusCode::SERVICE_UNAVAILABLE {
         let seconds = error.retry_after_ms.unwrap_or(1_000).div_ceil(1_000).to_string();
         return (status, [(header::RETRY_AFTER, seconds)], Json(body)).into_response();

@@ -33,16 +33,35 @@ pub async fn extract(
     let session = server.sessions.get(tenant, &request.session_id).await?;
     let transcript = optional_id(&request.transcript_id)?.unwrap_or(session.transcript);
     let branch = optional_id(&request.branch_id)?.unwrap_or(session.branch);
-    let key = WatermarkKey { transcript, branch, strategy: server.extractor.strategy().to_owned() };
-    let through = if request.through_seq > 0 { Seq(request.through_seq) } else { Seq(i64::MAX) };
+    let key = WatermarkKey {
+        transcript,
+        branch,
+        strategy: server.extractor.strategy().to_owned(),
+    };
+    let through = if request.through_seq > 0 {
+        Seq(request.through_seq)
+    } else {
+        Seq(i64::MAX)
+    };
     let mut counts = Counts::default();
     let mut at = server.store.watermark(tenant, &key).await?.through;
     while at < through {
-        let (mut page, _) = server.sessions.entries(tenant, &session.id, transcript, branch, at).await?;
+        let (mut page, _) = server
+            .sessions
+            .entries(tenant, &session.id, transcript, branch, at)
+            .await?;
         page.retain(|entry| entry.seq <= through);
-        let Some(last) = page.last().map(|entry| entry.seq) else { break };
+        let Some(last) = page.last().map(|entry| entry.seq) else {
+            break;
+        };
         let ops = operations(server, tenant, &session, &page).await?;
-        let extraction = Extraction { tenant, key: key.clone(), from: at, through: last, ops };
+        let extraction = Extraction {
+            tenant,
+            key: key.clone(),
+            from: at,
+            through: last,
+            ops,
+        };
         if server.store.apply_extraction(&extraction).await? {
             count(&extraction.ops, &mut counts);
             at = last;
@@ -50,7 +69,10 @@ pub async fn extract(
             // Somebody else read it: go on from where they are.
             let now_at = server.store.watermark(tenant, &key).await?.through;
             if now_at <= at {
-                return Err(Error::new(colloquy_types::Reason::Conflict, "the watermark moved back"));
+                return Err(Error::new(
+                    colloquy_types::Reason::Conflict,
+                    "the watermark moved back",
+                ));
             }
             at = now_at;
         }
@@ -96,14 +118,19 @@ async fn operations(
     // Candidates of this page are neighbours of the later ones too.
     let mut ops: Vec<MemoryOp> = Vec::new();
     for candidate in candidates {
-        let mut known = server.store.search_memories(tenant, &filter, &candidate.text, NEIGHBOURS).await?;
+        let mut known = server
+            .store
+            .search_memories(tenant, &filter, &candidate.text, NEIGHBOURS)
+            .await?;
         known.extend(ops.iter().filter_map(|op| match op {
             MemoryOp::Add(memory) | MemoryOp::Supersede { new: memory, .. } => Some(memory.clone()),
             MemoryOp::Reinforce { .. } => None,
         }));
         let memory = memory(candidate, &filter, tenant, now, page, &lines);
-        let replaced_here = |op: &MemoryOp| matches!(op, MemoryOp::Reinforce { id, .. } | MemoryOp::Supersede { old: id, .. }
-            if ops.iter().any(|earlier| matches!(earlier, MemoryOp::Add(new) | MemoryOp::Supersede { new, .. } if new.id == *id)));
+        let replaced_here = |op: &MemoryOp| {
+            matches!(op, MemoryOp::Reinforce { id, .. } | MemoryOp::Supersede { old: id, .. }
+            if ops.iter().any(|earlier| matches!(earlier, MemoryOp::Add(new) | MemoryOp::Supersede { new, .. } if new.id == *id)))
+        };
         // What this page itself adds is written once, not added and changed.
         if let Some(op) = reconcile(memory, &known).filter(|op| !replaced_here(op)) {
             ops.push(op);
@@ -120,9 +147,16 @@ fn memory(
     page: &[Entry],
     lines: &[Line],
 ) -> Memory {
-    let sources = candidate.lines.iter().filter_map(|number| page.get(*number)).map(|entry| entry.id).collect();
+    let sources = candidate
+        .lines
+        .iter()
+        .filter_map(|number| page.get(*number))
+        .map(|entry| entry.id)
+        .collect();
     let from_people = candidate.lines.iter().all(|number| {
-        lines.iter().any(|line| line.number == *number && line.speaker == Speaker::Person)
+        lines
+            .iter()
+            .any(|line| line.number == *number && line.speaker == Speaker::Person)
     });
     Memory {
         id: MemoryId::new(),
@@ -133,7 +167,11 @@ fn memory(
         text: candidate.text.replace('\0', ""),
         importance: candidate.importance,
         confidence: candidate.confidence,
-        provenance: if from_people { Provenance::Owner } else { Provenance::Untrusted },
+        provenance: if from_people {
+            Provenance::Owner
+        } else {
+            Provenance::Untrusted
+        },
         sources,
         valid_from: now,
         valid_to: None,
@@ -172,14 +210,25 @@ fn line(number: usize, message: &Message) -> Option<Line> {
         _ => Speaker::Untrusted,
     };
     let own = message.text();
-    let results = message.tool_results().flat_map(|result| &result.parts).filter_map(|part| match part {
-        Part::Text { text } => Some(text.as_str()),
-        _ => None,
-    });
-    let text = std::iter::once(own.as_str()).chain(results).collect::<Vec<_>>().join("\n");
+    let results = message
+        .tool_results()
+        .flat_map(|result| &result.parts)
+        .filter_map(|part| match part {
+            Part::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+    let text = std::iter::once(own.as_str())
+        .chain(results)
+        .collect::<Vec<_>>()
+        .join("\n");
     let text: String = text.chars().take(MAX_LINE_CHARS).collect();
     let name = message.author.name.clone();
-    (!text.trim().is_empty()).then_some(Line { number, speaker, name, text })
+    (!text.trim().is_empty()).then_some(Line {
+        number,
+        speaker,
+        name,
+        text,
+    })
 }
 
 fn failed(error: ModelError) -> Error {

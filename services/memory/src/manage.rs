@@ -1,8 +1,8 @@
 //! Memories by hand: add, list, change, delete.
 
+use crate::convert;
 use crate::scope;
 use crate::service::MemoryServer;
-use crate::convert;
 use colloquy_proto::convert::{id, non_empty};
 use colloquy_proto::v1;
 use colloquy_storage::{Memory, MemoryFilter, MemoryKind, MemoryScope, PageRequest};
@@ -16,14 +16,21 @@ fn check_text(text: &str) -> Result<()> {
         return Err(Error::invalid("text", "is blank"));
     }
     if text.chars().count() > MAX_TEXT_CHARS {
-        return Err(Error::too_large("text", format_args!("{MAX_TEXT_CHARS} characters")));
+        return Err(Error::too_large(
+            "text",
+            format_args!("{MAX_TEXT_CHARS} characters"),
+        ));
     }
     Ok(())
 }
 
 fn check_importance(importance: f32) -> Result<()> {
     let legal = (0.0..=1.0).contains(&importance);
-    if legal { Ok(()) } else { Err(Error::invalid("importance", "must be within 0 to 1")) }
+    if legal {
+        Ok(())
+    } else {
+        Err(Error::invalid("importance", "must be within 0 to 1"))
+    }
 }
 
 pub async fn remember(
@@ -40,12 +47,24 @@ pub async fn remember(
         id: MemoryId::new(),
         tenant,
         agent: session.key.agent().clone(),
-        scope: if request.agent_wide { MemoryScope::Agent } else { own },
+        scope: if request.agent_wide {
+            MemoryScope::Agent
+        } else {
+            own
+        },
         kind: convert::kind(request.kind()).unwrap_or(MemoryKind::Knowledge),
-        importance: if request.importance == 0.0 { 0.5 } else { request.importance },
+        importance: if request.importance == 0.0 {
+            0.5
+        } else {
+            request.importance
+        },
         confidence: 1.0,
         // An agent's word is an agent's word, an operator's the owner's.
-        provenance: if principal.has(CallerRole::Admin) { Provenance::Owner } else { Provenance::Agent },
+        provenance: if principal.has(CallerRole::Admin) {
+            Provenance::Owner
+        } else {
+            Provenance::Agent
+        },
         sources: Vec::new(),
         valid_from: server.store.now().await?,
         valid_to: None,
@@ -67,11 +86,22 @@ pub async fn list(
         (AgentId::parse(&request.agent)?, vec![MemoryScope::Agent])
     } else {
         let session = server.sessions.get(tenant, &request.session_id).await?;
-        (session.key.agent().clone(), scope::of_session(&session.key).visible)
+        (
+            session.key.agent().clone(),
+            scope::of_session(&session.key).visible,
+        )
     };
     let kind = convert::kind(request.kind());
-    let filter = MemoryFilter { agent, scopes, kind, include_ended: request.include_ended };
-    let page = PageRequest { size: request.page_size, token: non_empty(request.page_token) };
+    let filter = MemoryFilter {
+        agent,
+        scopes,
+        kind,
+        include_ended: request.include_ended,
+    };
+    let page = PageRequest {
+        size: request.page_size,
+        token: non_empty(request.page_token),
+    };
     let page = server.store.list_memories(tenant, &filter, &page).await?;
     Ok(v1::ListMemoriesResponse {
         memories: page.items.into_iter().map(convert::memory).collect(),

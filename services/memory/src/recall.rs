@@ -13,7 +13,11 @@ use colloquy_types::{Error, MemoryId, Result, TenantId};
 const CANDIDATES: usize = 4;
 const MAX_QUERY_CHARS: usize = 4_000;
 
-pub async fn recall(server: &MemoryServer, tenant: TenantId, request: v1::RecallRequest) -> Result<v1::RecallResponse> {
+pub async fn recall(
+    server: &MemoryServer,
+    tenant: TenantId,
+    request: v1::RecallRequest,
+) -> Result<v1::RecallResponse> {
     let session = server.sessions.get(tenant, &request.session_id).await?;
     if request.query.trim().is_empty() {
         return Err(Error::invalid("query", "is blank"));
@@ -28,16 +32,26 @@ pub async fn recall(server: &MemoryServer, tenant: TenantId, request: v1::Recall
         include_ended: false,
     };
     let limit = u32::try_from(options.limit * CANDIDATES).unwrap_or(200);
-    let candidates = server.store.search_memories(tenant, &filter, &query, limit).await?;
+    let candidates = server
+        .store
+        .search_memories(tenant, &filter, &query, limit)
+        .await?;
     let ranked = rank(&query, candidates, server.store.now().await?, &options);
-    let budget = if request.token_budget == 0 { defaults.recall_tokens } else { request.token_budget };
+    let budget = if request.token_budget == 0 {
+        defaults.recall_tokens
+    } else {
+        request.token_budget
+    };
     let ranked = within_budget(ranked, budget);
     let ids: Vec<MemoryId> = ranked.iter().map(|ranked| ranked.memory.id).collect();
     if !ids.is_empty() {
         server.store.count_recalls(tenant, &ids).await?;
     }
-    let key =
-        WatermarkKey { transcript: session.transcript, branch: session.branch, strategy: server.extractor.strategy().to_owned() };
+    let key = WatermarkKey {
+        transcript: session.transcript,
+        branch: session.branch,
+        strategy: server.extractor.strategy().to_owned(),
+    };
     let extracted_through = server.store.watermark(tenant, &key).await?.through.0;
     Ok(v1::RecallResponse {
         block: block(&ranked),
@@ -47,7 +61,11 @@ pub async fn recall(server: &MemoryServer, tenant: TenantId, request: v1::Recall
 }
 
 fn options(memory: &policy::Memory, limit: u32) -> RankOptions {
-    let limit = if limit == 0 { memory.recall_limit } else { limit.min(50) };
+    let limit = if limit == 0 {
+        memory.recall_limit
+    } else {
+        limit.min(50)
+    };
     RankOptions {
         limit: limit as usize,
         min_score: memory.min_score,

@@ -75,11 +75,26 @@ mod tests {
 
     #[test]
     fn the_same_again_confirms_and_a_newer_answer_replaces() {
-        let known = memory("I live in the city of Oslo", MemoryKind::Profile, Provenance::Owner);
-        let again = memory("I live in the city of Oslo!", MemoryKind::Profile, Provenance::Owner);
-        let moved = memory("I live in the city of Bergen", MemoryKind::Profile, Provenance::Owner);
+        let known = memory(
+            "I live in the city of Oslo",
+            MemoryKind::Profile,
+            Provenance::Owner,
+        );
+        let again = memory(
+            "I live in the city of Oslo!",
+            MemoryKind::Profile,
+            Provenance::Owner,
+        );
+        let moved = memory(
+            "I live in the city of Bergen",
+            MemoryKind::Profile,
+            Provenance::Owner,
+        );
         let known = [known];
-        assert!(matches!(reconcile(again, &known), Some(MemoryOp::Reinforce { .. })));
+        assert!(matches!(
+            reconcile(again, &known),
+            Some(MemoryOp::Reinforce { .. })
+        ));
         match reconcile(moved, &known) {
             Some(MemoryOp::Supersede { old, new }) => {
                 assert_eq!((old, new.supersedes), (known[0].id, Some(known[0].id)));
@@ -90,15 +105,31 @@ mod tests {
 
     #[test]
     fn untrusted_content_replaces_nothing() {
-        let known = [memory("I live in the city of Oslo", MemoryKind::Profile, Provenance::Owner)];
-        let claim = memory("I live in the city of Bergen", MemoryKind::Profile, Provenance::Untrusted);
+        let known = [memory(
+            "I live in the city of Oslo",
+            MemoryKind::Profile,
+            Provenance::Owner,
+        )];
+        let claim = memory(
+            "I live in the city of Bergen",
+            MemoryKind::Profile,
+            Provenance::Untrusted,
+        );
         assert!(matches!(reconcile(claim, &known), Some(MemoryOp::Add(_))));
     }
 
     #[test]
     fn two_events_are_two_memories() {
-        let known = [memory("We met the crew at station four", MemoryKind::Event, Provenance::Owner)];
-        let other = memory("We met the crew at station nine", MemoryKind::Event, Provenance::Owner);
+        let known = [memory(
+            "We met the crew at station four",
+            MemoryKind::Event,
+            Provenance::Owner,
+        )];
+        let other = memory(
+            "We met the crew at station nine",
+            MemoryKind::Event,
+            Provenance::Owner,
+        );
         assert!(matches!(reconcile(other, &known), Some(MemoryOp::Add(_))));
     }
 }

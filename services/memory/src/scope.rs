@@ -16,14 +16,26 @@ pub struct SessionScopes {
 /// A person's memories only in their direct sessions, a group's only in that group, the agent's everywhere.
 pub fn of_session(key: &SessionKey) -> SessionScopes {
     let own = match key.place() {
-        Place::Chat { channel, kind: ChatKind::Direct, chat, .. } => MemoryScope::Person(format!("{channel}:{chat}")),
+        Place::Chat {
+            channel,
+            kind: ChatKind::Direct,
+            chat,
+            ..
+        } => MemoryScope::Person(format!("{channel}:{chat}")),
         // One person's corner of a room is theirs and not the room's.
-        Place::Chat { channel, user: Some(user), .. } => MemoryScope::Person(format!("{channel}:{user}")),
+        Place::Chat {
+            channel,
+            user: Some(user),
+            ..
+        } => MemoryScope::Person(format!("{channel}:{user}")),
         Place::Chat { channel, chat, .. } => MemoryScope::Group(format!("{channel}:{chat}")),
         Place::Person(person) => MemoryScope::Person(format!("person:{person}")),
         Place::App { user, .. } => MemoryScope::Person(format!("app:{user}")),
         Place::Api(principal) => MemoryScope::Person(format!("api:{principal}")),
-        Place::Peer { subject: Some(subject), .. } => MemoryScope::Person(format!("person:{subject}")),
+        Place::Peer {
+            subject: Some(subject),
+            ..
+        } => MemoryScope::Person(format!("person:{subject}")),
         Place::Team { team, chat } => MemoryScope::Group(format!("team:{team}:{chat}")),
         // Several people may write there: nobody's own.
         Place::Main => MemoryScope::Group("main".into()),
@@ -56,7 +68,10 @@ mod tests {
 
     #[test]
     fn equal_ids_on_two_channels_are_two_people() {
-        assert_ne!(scopes("agent:a:telegram:direct:7").own, scopes("agent:a:discord:direct:7").own);
+        assert_ne!(
+            scopes("agent:a:telegram:direct:7").own,
+            scopes("agent:a:discord:direct:7").own
+        );
     }
 
     #[test]

@@ -39,7 +39,10 @@ impl MemoryService for MemoryServer {
         answer(recall::recall(self, tenant, request.into_inner()).await)
     }
 
-    async fn list_memories(&self, request: Request<v1::ListMemoriesRequest>) -> Answer<v1::ListMemoriesResponse> {
+    async fn list_memories(
+        &self,
+        request: Request<v1::ListMemoriesRequest>,
+    ) -> Answer<v1::ListMemoriesResponse> {
         let tenant = tenant_of_request(&request).map_err(to_status)?;
         answer(manage::list(self, tenant, request.into_inner()).await)
     }
@@ -47,19 +50,32 @@ impl MemoryService for MemoryServer {
     async fn get_memory(&self, request: Request<v1::GetMemoryRequest>) -> Answer<v1::GetMemoryResponse> {
         let tenant = tenant_of_request(&request).map_err(to_status)?;
         let memory = manage::get(self, tenant, &request.into_inner().memory_id).await;
-        answer(memory.map(|memory| v1::GetMemoryResponse { memory: Some(convert::memory(memory)) }))
+        answer(memory.map(|memory| v1::GetMemoryResponse {
+            memory: Some(convert::memory(memory)),
+        }))
     }
 
-    async fn update_memory(&self, request: Request<v1::UpdateMemoryRequest>) -> Answer<v1::UpdateMemoryResponse> {
+    async fn update_memory(
+        &self,
+        request: Request<v1::UpdateMemoryRequest>,
+    ) -> Answer<v1::UpdateMemoryResponse> {
         let tenant = tenant_of_request(&request).map_err(to_status)?;
         let memory = manage::update(self, tenant, request.into_inner()).await;
         answer(memory.map(|memory| v1::UpdateMemoryResponse { memory: Some(memory) }))
     }
 
-    async fn delete_memory(&self, request: Request<v1::DeleteMemoryRequest>) -> Answer<v1::DeleteMemoryResponse> {
+    async fn delete_memory(
+        &self,
+        request: Request<v1::DeleteMemoryRequest>,
+    ) -> Answer<v1::DeleteMemoryResponse> {
         let tenant = tenant_of_request(&request).map_err(to_status)?;
         let memory = id("memory_id", &request.into_inner().memory_id).map_err(to_status)?;
-        answer(self.store.delete_memory(tenant, memory).await.map(|()| v1::DeleteMemoryResponse {}))
+        answer(
+            self.store
+                .delete_memory(tenant, memory)
+                .await
+                .map(|()| v1::DeleteMemoryResponse {}),
+        )
     }
 
     async fn extract(&self, request: Request<v1::ExtractRequest>) -> Answer<v1::ExtractResponse> {

@@ -27,7 +27,9 @@ pub struct Sessions {
 
 impl Sessions {
     pub fn new(history: InternalChannel) -> Self {
-        Self { history: HistoryServiceClient::new(history).max_decoding_message_size(message_limit()) }
+        Self {
+            history: HistoryServiceClient::new(history).max_decoding_message_size(message_limit()),
+        }
     }
 
     pub fn client(&self) -> HistoryServiceClient<InternalChannel> {
@@ -40,8 +42,14 @@ impl Sessions {
         if id.is_empty() {
             return Err(Error::invalid("session_id", "is required"));
         }
-        let message = v1::GetSessionRequest { session: Some(Asked::SessionId(id.to_owned())) };
-        let answer = self.client().get_session(request(tenant, message)).await.map_err(from_status)?;
+        let message = v1::GetSessionRequest {
+            session: Some(Asked::SessionId(id.to_owned())),
+        };
+        let answer = self
+            .client()
+            .get_session(request(tenant, message))
+            .await
+            .map_err(from_status)?;
         let session = required("session", answer.into_inner().session)?;
         Ok(SessionView {
             id: session.session_id,
@@ -67,8 +75,17 @@ impl Sessions {
             from: Some(From::AfterSeq(after.0)),
             page_size: PAGE,
         };
-        let answer = self.client().list_entries(request(tenant, message)).await.map_err(from_status)?.into_inner();
-        let entries = answer.entries.into_iter().map(Entry::try_from).collect::<Result<_>>()?;
+        let answer = self
+            .client()
+            .list_entries(request(tenant, message))
+            .await
+            .map_err(from_status)?
+            .into_inner();
+        let entries = answer
+            .entries
+            .into_iter()
+            .map(Entry::try_from)
+            .collect::<Result<_>>()?;
         Ok((entries, answer.more))
     }
 }

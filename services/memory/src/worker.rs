@@ -29,7 +29,9 @@ pub async fn run(server: MemoryServer, bus: Arc<dyn Bus>, shutdown: Shutdown) ->
             }
         };
         loop {
-            let Ok(hand) = hands.clone().acquire_owned().await else { return Ok(()) };
+            let Ok(hand) = hands.clone().acquire_owned().await else {
+                return Ok(());
+            };
             let delivered = tokio::select! {
                 delivered = subscription.next() => delivered,
                 () = shutdown.begun() => return Ok(()),
@@ -67,8 +69,15 @@ async fn handle(server: &MemoryServer, delivered: Delivered) {
 async fn work(server: &MemoryServer, delivered: &Delivered) -> Result<()> {
     let (tenant, job_id) = (delivered.message.tenant, delivered.message.job.to_string());
     let mut history = server.sessions.client();
-    let start = v1::StartJobRequest { job_id: job_id.clone(), lease: Some(duration(LEASE_MS)) };
-    let started = history.start_job(request(tenant, start)).await.map_err(from_status)?.into_inner();
+    let start = v1::StartJobRequest {
+        job_id: job_id.clone(),
+        lease: Some(duration(LEASE_MS)),
+    };
+    let started = history
+        .start_job(request(tenant, start))
+        .await
+        .map_err(from_status)?
+        .into_inner();
     let Some(job) = started.job else { return Ok(()) };
     let extract = v1::ExtractRequest {
         session_id: job.session_id,
@@ -85,7 +94,11 @@ async fn work(server: &MemoryServer, delivered: &Delivered) -> Result<()> {
                 "superseded": done.superseded,
             })
             .to_string();
-            v1::EndJobRequest { job_id, result_json, ..Default::default() }
+            v1::EndJobRequest {
+                job_id,
+                result_json,
+                ..Default::default()
+            }
         }
         Err(error) => v1::EndJobRequest {
             job_id,
@@ -94,5 +107,9 @@ async fn work(server: &MemoryServer, delivered: &Delivered) -> Result<()> {
             ..Default::default()
         },
     };
-    history.end_job(request(tenant, end)).await.map_err(from_status).map(|_| ())
+    history
+        .end_job(request(tenant, end))
+        .await
+        .map_err(from_status)
+        .map(|_| ())
 }

@@ -33,7 +33,9 @@ pub async fn acquire(
             Ok(Popped::Ready { session, agent, lane }) => {
                 match claim(router, tenant, session, &message.worker, &agents).await? {
                     Claimed::Turn(turn) => return Ok(v1::AcquireTurnResponse { turn: Some(*turn) }),
-                    Claimed::DueIn(due) => schedule(router, tenant, agent, &session.to_string(), lane, due).await,
+                    Claimed::DueIn(due) => {
+                        schedule(router, tenant, agent, &session.to_string(), lane, due).await
+                    }
                     Claimed::Nothing => {}
                 }
                 continue;
@@ -62,7 +64,10 @@ pub async fn acquire(
 
 /// What the worker asked for, within what its credential may.
 fn agents(principal: &Principal, asked: &[String]) -> Result<Vec<AgentId>> {
-    let asked: Vec<AgentId> = asked.iter().map(|agent| AgentId::parse(agent)).collect::<Result<_>>()?;
+    let asked: Vec<AgentId> = asked
+        .iter()
+        .map(|agent| AgentId::parse(agent))
+        .collect::<Result<_>>()?;
     if principal.agents.is_empty() {
         return Ok(asked);
     }
@@ -95,7 +100,12 @@ async fn claim(
         agents: agents.iter().map(ToString::to_string).collect(),
         offer: None,
     };
-    let answer = match router.history().claim_turn(request(tenant, message)).await.map_err(from_status) {
+    let answer = match router
+        .history()
+        .claim_turn(request(tenant, message))
+        .await
+        .map_err(from_status)
+    {
         Ok(answer) => answer.into_inner(),
         // The session was popped: put off until the sweep, unless it is gone.
         Err(error) if error.reason == Reason::NotFound => return Ok(Claimed::Nothing),
@@ -117,13 +127,26 @@ async fn without_schedule(
     worker: &str,
     agents: &[AgentId],
 ) -> Result<Option<v1::Turn>> {
-    let message = v1::ListRunnableRequest { horizon: None, limit: 500 };
-    let found = router.history().list_runnable(request(tenant, message)).await.map_err(from_status)?.into_inner();
+    let message = v1::ListRunnableRequest {
+        horizon: None,
+        limit: 500,
+    };
+    let found = router
+        .history()
+        .list_runnable(request(tenant, message))
+        .await
+        .map_err(from_status)?
+        .into_inner();
     let own = tenant.to_string();
-    for session in found.sessions.into_iter().filter(|session| session.tenant_id == own) {
+    for session in found
+        .sessions
+        .into_iter()
+        .filter(|session| session.tenant_id == own)
+    {
         let served = agents.is_empty() || agents.iter().any(|agent| agent.as_str() == session.agent);
         if served
-            && let Claimed::Turn(turn) = claim(router, tenant, session.session_id.parse()?, worker, agents).await?
+            && let Claimed::Turn(turn) =
+                claim(router, tenant, session.session_id.parse()?, worker, agents).await?
         {
             return Ok(Some(*turn));
         }

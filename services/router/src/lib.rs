@@ -30,7 +30,9 @@ pub struct Deps {
 pub fn parts(config: &Config, deps: Deps, shutdown: &Shutdown) -> Parts {
     let router = service::Router::new(deps, shutdown.clone());
     let sweep = sweep::run(router.clone(), config.clone());
-    Parts::new("router").task(Task::new("schedule sweep", sweep)).grpc(move |routes| {
-        routes.add_service(RouterServiceServer::new(router).max_decoding_message_size(message_limit()));
-    })
+    Parts::new("router")
+        .task(Task::new("schedule sweep", sweep))
+        .grpc(move |routes| {
+            routes.add_service(RouterServiceServer::new(router).max_decoding_message_size(message_limit()));
+        })
 }

@@ -23,7 +23,10 @@ pub struct Policies {
 
 impl Policies {
     pub fn new(control: InternalChannel) -> Self {
-        Self { control: ControlServiceClient::new(control), known: Answers::default() }
+        Self {
+            control: ControlServiceClient::new(control),
+            known: Answers::default(),
+        }
     }
 
     /// The policy of an agent, with an account's overrides when one is named.
@@ -33,14 +36,24 @@ impl Policies {
     pub async fn get(&self, tenant: TenantId, agent: &AgentId, account: &str) -> Result<Arc<Effective>> {
         let ask = || {
             let mut control = self.control.clone();
-            let message =
-                v1::ResolvePolicyRequest { agent_id: agent.to_string(), account_id: account.to_owned() };
+            let message = v1::ResolvePolicyRequest {
+                agent_id: agent.to_string(),
+                account_id: account.to_owned(),
+            };
             async move {
-                let answer = control.resolve_policy(request(tenant, message)).await.map_err(from_status)?;
+                let answer = control
+                    .resolve_policy(request(tenant, message))
+                    .await
+                    .map_err(from_status)?;
                 let json = answer.into_inner().policy_json;
-                Ok(Arc::new(Effective { policy: Policy::from_json(&json)?, json }))
+                Ok(Arc::new(Effective {
+                    policy: Policy::from_json(&json)?,
+                    json,
+                }))
             }
         };
-        self.known.get((tenant, agent.clone(), account.to_owned()), ask).await
+        self.known
+            .get((tenant, agent.clone(), account.to_owned()), ask)
+            .await
     }
 }

@@ -34,7 +34,12 @@ pub async fn route(
         policy_json: policy.json.clone(),
         strict_duplicates: message.strict_duplicates,
     };
-    let answer = router.history().accept_message(request(tenant, accept)).await.map_err(from_status)?.into_inner();
+    let answer = router
+        .history()
+        .accept_message(request(tenant, accept))
+        .await
+        .map_err(from_status)?
+        .into_inner();
     let accepted = required("accepted", answer.accepted)?;
     if !accepted.turn_id.is_empty() && accepted.placement() != v1::Placement::Steered {
         let due = accepted.due_in.as_ref().map_or(0, duration_ms);
@@ -62,10 +67,23 @@ fn key(message: &v1::RouteMessageRequest, policy: &Policy) -> Result<SessionKey>
 }
 
 /// Losing this is harmless: the sweep finds the session within its pause.
-pub async fn schedule(router: &Router, tenant: TenantId, agent: AgentId, session: &str, lane: Lane, due_ms: i64) {
+pub async fn schedule(
+    router: &Router,
+    tenant: TenantId,
+    agent: AgentId,
+    session: &str,
+    lane: Lane,
+    due_ms: i64,
+) {
     let Ok(session) = session.parse() else { return };
     let due_in = Duration::from_millis(u64::try_from(due_ms).unwrap_or(0));
-    let entry = Scheduled { tenant, agent, session, lane, due_in };
+    let entry = Scheduled {
+        tenant,
+        agent,
+        session,
+        lane,
+        due_in,
+    };
     if let Err(error) = router.coord.schedule(&entry).await {
         tracing::warn!(%error, "a session was left to the sweep");
     }

@@ -26,7 +26,12 @@ impl Router {
         let history = HistoryServiceClient::new(deps.history)
             .max_decoding_message_size(message_limit())
             .max_encoding_message_size(message_limit());
-        Self { policies: Policies::new(deps.control), coord: deps.coord, shutdown, history }
+        Self {
+            policies: Policies::new(deps.control),
+            coord: deps.coord,
+            shutdown,
+            history,
+        }
     }
 
     pub fn history(&self) -> HistoryServiceClient<InternalChannel> {
@@ -51,7 +56,10 @@ fn open<T>(request: Request<T>) -> Result<(Principal, TenantId, T), Status> {
 impl RouterService for Router {
     type WatchTurnStream = NoSignals;
 
-    async fn acquire_turn(&self, request: Request<v1::AcquireTurnRequest>) -> Answer<v1::AcquireTurnResponse> {
+    async fn acquire_turn(
+        &self,
+        request: Request<v1::AcquireTurnRequest>,
+    ) -> Answer<v1::AcquireTurnResponse> {
         let (caller, tenant, message) = open(request)?;
         answer(acquire::acquire(self, &caller, tenant, message).await)
     }
@@ -74,7 +82,10 @@ impl RouterService for Router {
         Err(unimplemented("PublishDelta"))
     }
 
-    async fn release_turn(&self, request: Request<v1::ReleaseTurnRequest>) -> Answer<v1::ReleaseTurnResponse> {
+    async fn release_turn(
+        &self,
+        request: Request<v1::ReleaseTurnRequest>,
+    ) -> Answer<v1::ReleaseTurnResponse> {
         let (_, tenant, message) = open(request)?;
         answer(turns::release(self, tenant, message).await)
     }
@@ -89,9 +100,14 @@ impl RouterService for Router {
         answer(turns::queue(self, &caller, tenant, message).await)
     }
 
-    async fn route_message(&self, request: Request<v1::RouteMessageRequest>) -> Answer<v1::RouteMessageResponse> {
+    async fn route_message(
+        &self,
+        request: Request<v1::RouteMessageRequest>,
+    ) -> Answer<v1::RouteMessageResponse> {
         let (_, tenant, message) = open(request)?;
         let accepted = route::route(self, tenant, message).await;
-        answer(accepted.map(|accepted| v1::RouteMessageResponse { accepted: Some(accepted) }))
+        answer(accepted.map(|accepted| v1::RouteMessageResponse {
+            accepted: Some(accepted),
+        }))
     }
 }

@@ -28,8 +28,16 @@ pub async fn run(router: Router, config: Config) -> Result<()> {
 }
 
 async fn seed(router: &Router, horizon: i64) -> Result<()> {
-    let message = v1::ListRunnableRequest { horizon: Some(duration(horizon)), limit: LIMIT };
-    let found = router.history().list_runnable(untenanted(message)).await.map_err(from_status)?.into_inner();
+    let message = v1::ListRunnableRequest {
+        horizon: Some(duration(horizon)),
+        limit: LIMIT,
+    };
+    let found = router
+        .history()
+        .list_runnable(untenanted(message))
+        .await
+        .map_err(from_status)?
+        .into_inner();
     for session in found.sessions {
         let due = session.due_in.as_ref().map_or(0, duration_ms);
         let lane = Lane::from(session.lane());

@@ -10,24 +10,43 @@ use colloquy_types::key::Place;
 use colloquy_types::queue::Lane;
 use colloquy_types::{AgentId, CallerRole, Error, Principal, Result, SessionKey, TenantId};
 
-pub async fn renew(router: &Router, tenant: TenantId, message: v1::RenewTurnRequest) -> Result<v1::RenewTurnResponse> {
+pub async fn renew(
+    router: &Router,
+    tenant: TenantId,
+    message: v1::RenewTurnRequest,
+) -> Result<v1::RenewTurnResponse> {
     let message = v1::HistoryServiceRenewTurnRequest {
         turn_id: message.turn_id,
         fence: message.fence,
         steer_through: message.steer_through,
     };
-    let renewed = router.history().renew_turn(request(tenant, message)).await.map_err(from_status)?.into_inner();
+    let renewed = router
+        .history()
+        .renew_turn(request(tenant, message))
+        .await
+        .map_err(from_status)?
+        .into_inner();
     let mut signals = Vec::new();
     if renewed.state() == v1::TurnState::Stopping {
         signals.push(signal::Signal::Cancel(v1::CancelSignal { reason: renewed.stop }));
     }
     if let Some(last) = renewed.steered.last() {
         let through = last.number;
-        let messages = renewed.steered.into_iter().filter_map(|steered| steered.message).collect();
+        let messages = renewed
+            .steered
+            .into_iter()
+            .filter_map(|steered| steered.message)
+            .collect();
         signals.push(signal::Signal::Steer(v1::SteerSignal { through, messages }));
     }
-    let signals = signals.into_iter().map(|signal| v1::Signal { signal: Some(signal) }).collect();
-    Ok(v1::RenewTurnResponse { lease_left: renewed.lease_left, signals })
+    let signals = signals
+        .into_iter()
+        .map(|signal| v1::Signal { signal: Some(signal) })
+        .collect();
+    Ok(v1::RenewTurnResponse {
+        lease_left: renewed.lease_left,
+        signals,
+    })
 }
 
 pub async fn commit(
@@ -43,7 +62,12 @@ pub async fn commit(
         reply: message.reply,
         steer_through: message.steer_through,
     };
-    let done = router.history().commit_turn(request(tenant, message)).await.map_err(from_status)?.into_inner();
+    let done = router
+        .history()
+        .commit_turn(request(tenant, message))
+        .await
+        .map_err(from_status)?
+        .into_inner();
     freed(router, tenant, &done.agent, &done.session_id, done.next_due_in).await;
     Ok(v1::CommitTurnResponse {
         head_seq: done.head_seq,
@@ -73,8 +97,15 @@ pub async fn release(
         retry,
         error: message.error,
     };
-    let done = router.history().release_turn(request(tenant, message)).await.map_err(from_status)?.into_inner();
-    Ok(v1::ReleaseTurnResponse { outcome: done.outcome })
+    let done = router
+        .history()
+        .release_turn(request(tenant, message))
+        .await
+        .map_err(from_status)?
+        .into_inner();
+    Ok(v1::ReleaseTurnResponse {
+        outcome: done.outcome,
+    })
 }
 
 /// The session's next waiting turn can start: a hint, at once instead of with the sweep.
@@ -98,8 +129,16 @@ pub async fn stop(
 ) -> Result<v1::StopTurnsResponse> {
     check_own(router, principal, tenant, &message.session_id).await?;
     let all = message.scope() == v1::StopScope::All;
-    let message = v1::HistoryServiceStopTurnsRequest { session_id: message.session_id, all };
-    let done = router.history().stop_turns(request(tenant, message)).await.map_err(from_status)?.into_inner();
+    let message = v1::HistoryServiceStopTurnsRequest {
+        session_id: message.session_id,
+        all,
+    };
+    let done = router
+        .history()
+        .stop_turns(request(tenant, message))
+        .await
+        .map_err(from_status)?
+        .into_inner();
     Ok(v1::StopTurnsResponse {
         stopping_turn_ids: done.stopping_turn_ids,
         drained_turn_ids: done.drained_turn_ids,
@@ -113,13 +152,24 @@ pub async fn queue(
     message: v1::GetQueueRequest,
 ) -> Result<v1::GetQueueResponse> {
     let session = message.session_id.clone();
-    let message =
-        v1::HistoryServiceGetQueueRequest { session_id: message.session_id, outcomes: message.outcomes };
-    let queue = router.history().get_queue(request(tenant, message)).await.map_err(from_status)?.into_inner();
+    let message = v1::HistoryServiceGetQueueRequest {
+        session_id: message.session_id,
+        outcomes: message.outcomes,
+    };
+    let queue = router
+        .history()
+        .get_queue(request(tenant, message))
+        .await
+        .map_err(from_status)?
+        .into_inner();
     if !may_see(principal, &queue.session_key) {
         return Err(Error::not_found("session", session));
     }
-    Ok(v1::GetQueueResponse { running: queue.running, waiting: queue.waiting, outcomes: queue.outcomes })
+    Ok(v1::GetQueueResponse {
+        running: queue.running,
+        waiting: queue.waiting,
+        outcomes: queue.outcomes,
+    })
 }
 
 async fn check_own(router: &Router, principal: &Principal, tenant: TenantId, session: &str) -> Result<()> {
@@ -129,9 +179,18 @@ async fn check_own(router: &Router, principal: &Principal, tenant: TenantId, ses
     let message = v1::GetSessionRequest {
         session: Some(v1::get_session_request::Session::SessionId(session.to_owned())),
     };
-    let found = router.history().get_session(request(tenant, message)).await.map_err(from_status)?.into_inner();
+    let found = router
+        .history()
+        .get_session(request(tenant, message))
+        .await
+        .map_err(from_status)?
+        .into_inner();
     let key = found.session.map(|session| session.key).unwrap_or_default();
-    if may_see(principal, &key) { Ok(()) } else { Err(Error::not_found("session", session)) }
+    if may_see(principal, &key) {
+        Ok(())
+    } else {
+        Err(Error::not_found("session", session))
+    }
 }
 
 /// A person sees their own sessions, a bound worker those of its agents.
@@ -139,7 +198,9 @@ fn may_see(principal: &Principal, key: &str) -> bool {
     if principal.has(CallerRole::Admin) || principal.has(CallerRole::Viewer) {
         return true;
     }
-    let Ok(key) = SessionKey::parse(key) else { return false };
+    let Ok(key) = SessionKey::parse(key) else {
+        return false;
+    };
     if principal.has(CallerRole::Agent) {
         return principal.agents.is_empty() || principal.agents.contains(key.agent());
     }

@@ -14,15 +14,29 @@ static KINDS: AtomicU32 = AtomicU32::new(0);
 fn message() -> JobMessage {
     let number = KINDS.fetch_add(1, Ordering::SeqCst);
     let letter = |n: u32| char::from(b'a' + u8::try_from(n % 26).unwrap());
-    let kind = format!("t{}{}_{}", letter(number), letter(number / 26), std::process::id());
-    JobMessage { job: JobId::new(), publish_no: 1, tenant: TenantId::new(), session: SessionId::new(), kind }
+    let kind = format!(
+        "t{}{}_{}",
+        letter(number),
+        letter(number / 26),
+        std::process::id()
+    );
+    JobMessage {
+        job: JobId::new(),
+        publish_no: 1,
+        tenant: TenantId::new(),
+        session: SessionId::new(),
+        kind,
+    }
 }
 
 async fn jetstream() -> Option<Arc<dyn Bus>> {
     match std::env::var("COLLOQUY_TEST_NATS_URL") {
         Ok(url) => Some(Arc::new(JetStreamBus::connect(&url).await.unwrap())),
         Err(_) => {
-            assert!(std::env::var_os("COLLOQUY_TEST_REQUIRE_SERVERS").is_none(), "no NATS to test with");
+            assert!(
+                std::env::var_os("COLLOQUY_TEST_REQUIRE_SERVERS").is_none(),
+                "no NATS to test with"
+            );
             println!("skipped: COLLOQUY_TEST_NATS_URL is not set");
             None
         }
@@ -46,7 +60,10 @@ suite!(
 );
 
 async fn next(subscription: &mut Box<dyn Subscription>) -> Delivered {
-    tokio::time::timeout(Duration::from_secs(20), subscription.next()).await.expect("a message in time").unwrap()
+    tokio::time::timeout(Duration::from_secs(20), subscription.next())
+        .await
+        .expect("a message in time")
+        .unwrap()
 }
 
 async fn nothing(subscription: &mut Box<dyn Subscription>) {
@@ -70,7 +87,10 @@ async fn the_same_id_is_delivered_once(bus: Arc<dyn Bus>) {
     let one = message();
     bus.publish(&one).await.unwrap();
     bus.publish(&one).await.unwrap();
-    let again = JobMessage { publish_no: 2, ..one.clone() };
+    let again = JobMessage {
+        publish_no: 2,
+        ..one.clone()
+    };
     bus.publish(&again).await.unwrap();
     let mut subscription = bus.subscribe(&one.kind).await.unwrap();
     for expected in [&one, &again] {
@@ -85,7 +105,12 @@ async fn a_refused_message_comes_again(bus: Arc<dyn Bus>) {
     let one = message();
     bus.publish(&one).await.unwrap();
     let mut subscription = bus.subscribe(&one.kind).await.unwrap();
-    next(&mut subscription).await.receipt.nak(Duration::from_millis(200)).await.unwrap();
+    next(&mut subscription)
+        .await
+        .receipt
+        .nak(Duration::from_millis(200))
+        .await
+        .unwrap();
     let again = next(&mut subscription).await;
     assert_eq!(again.message, one);
     again.receipt.ack().await.unwrap();
@@ -93,8 +118,14 @@ async fn a_refused_message_comes_again(bus: Arc<dyn Bus>) {
 
 async fn two_subscribers_share(bus: Arc<dyn Bus>) {
     let one = message();
-    let two = JobMessage { job: JobId::new(), ..one.clone() };
-    let (mut left, mut right) = (bus.subscribe(&one.kind).await.unwrap(), bus.subscribe(&one.kind).await.unwrap());
+    let two = JobMessage {
+        job: JobId::new(),
+        ..one.clone()
+    };
+    let (mut left, mut right) = (
+        bus.subscribe(&one.kind).await.unwrap(),
+        bus.subscribe(&one.kind).await.unwrap(),
+    );
     bus.publish(&one).await.unwrap();
     let first = next(&mut left).await;
     bus.publish(&two).await.unwrap();
@@ -132,7 +163,10 @@ async fn a_lost_store_is_made_again() {
     loop {
         match subscription.next().await {
             Ok(delivered) if delivered.message == one => break delivered.receipt.ack().await.unwrap(),
-            _ => assert!(tokio::time::Instant::now() < deadline, "the subscription did not heal"),
+            _ => assert!(
+                tokio::time::Instant::now() < deadline,
+                "the subscription did not heal"
+            ),
         }
     }
 }

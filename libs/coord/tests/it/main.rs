@@ -19,14 +19,21 @@ fn entry(tenant: TenantId, agent: &str, lane: Lane, due_in: u64) -> Scheduled {
 }
 
 fn ready(entry: &Scheduled) -> Popped {
-    Popped::Ready { session: entry.session, agent: entry.agent.clone(), lane: entry.lane }
+    Popped::Ready {
+        session: entry.session,
+        agent: entry.agent.clone(),
+        lane: entry.lane,
+    }
 }
 
 async fn redis() -> Option<Arc<dyn Coord>> {
     match std::env::var("COLLOQUY_TEST_REDIS_URL") {
         Ok(url) => Some(Arc::new(RedisCoord::connect(&url).await.unwrap())),
         Err(_) => {
-            assert!(std::env::var_os("COLLOQUY_TEST_REQUIRE_SERVERS").is_none(), "no Redis to test with");
+            assert!(
+                std::env::var_os("COLLOQUY_TEST_REQUIRE_SERVERS").is_none(),
+                "no Redis to test with"
+            );
             println!("skipped: COLLOQUY_TEST_REDIS_URL is not set");
             None
         }
@@ -64,7 +71,10 @@ async fn nothing_is_popped_before_its_time(coord: Arc<dyn Coord>) {
     let one = entry(TenantId::new(), "a", Lane::User, 60_000);
     coord.schedule(&one).await.unwrap();
     match coord.pop(one.tenant, &[]).await.unwrap() {
-        Popped::Later(wait) => assert!(wait > Duration::from_secs(55) && wait <= Duration::from_secs(60), "{wait:?}"),
+        Popped::Later(wait) => assert!(
+            wait > Duration::from_secs(55) && wait <= Duration::from_secs(60),
+            "{wait:?}"
+        ),
         other => panic!("{other:?}"),
     }
 }
@@ -81,7 +91,10 @@ async fn an_earlier_time_wins(coord: Arc<dyn Coord>) {
 
 async fn people_come_before_housekeeping(coord: Arc<dyn Coord>) {
     let tenant = TenantId::new();
-    let (background, person) = (entry(tenant, "a", Lane::Background, 0), entry(tenant, "a", Lane::User, 0));
+    let (background, person) = (
+        entry(tenant, "a", Lane::Background, 0),
+        entry(tenant, "a", Lane::User, 0),
+    );
     coord.schedule(&background).await.unwrap();
     coord.schedule(&person).await.unwrap();
     assert_eq!(coord.pop(tenant, &[]).await.unwrap(), ready(&person));
@@ -92,9 +105,15 @@ async fn a_worker_gets_only_its_agents_and_tenant(coord: Arc<dyn Coord>) {
     let one = entry(TenantId::new(), "a", Lane::User, 0);
     coord.schedule(&one).await.unwrap();
     let other = AgentId::parse("b").unwrap();
-    assert_eq!(coord.pop(one.tenant, &[other.clone()]).await.unwrap(), Popped::Empty);
+    assert_eq!(
+        coord.pop(one.tenant, &[other.clone()]).await.unwrap(),
+        Popped::Empty
+    );
     assert_eq!(coord.pop(TenantId::new(), &[]).await.unwrap(), Popped::Empty);
-    assert_eq!(coord.pop(one.tenant, &[other, one.agent.clone()]).await.unwrap(), ready(&one));
+    assert_eq!(
+        coord.pop(one.tenant, &[other, one.agent.clone()]).await.unwrap(),
+        ready(&one)
+    );
 }
 
 async fn a_waiter_is_woken(coord: Arc<dyn Coord>) {
@@ -102,5 +121,8 @@ async fn a_waiter_is_woken(coord: Arc<dyn Coord>) {
     let (waiting, tenant) = (coord.clone(), one.tenant);
     let waiter = tokio::spawn(async move { waiting.changed(tenant, Duration::from_secs(30)).await });
     coord.schedule(&one).await.unwrap();
-    tokio::time::timeout(Duration::from_secs(5), waiter).await.expect("woken in time").unwrap();
+    tokio::time::timeout(Duration::from_secs(5), waiter)
+        .await
+        .expect("woken in time")
+        .unwrap();
 }

@@ -4,7 +4,9 @@
 
 use async_trait::async_trait;
 use colloquy_service_kit::run::{Boot, Context, connect_within, start};
-use colloquy_service_kit::{Auth, Check, Contract, Credentials, MethodRoles, Parts, Running, ServerConfig, Shutdown, Task};
+use colloquy_service_kit::{
+    Auth, Check, Contract, Credentials, MethodRoles, Parts, Running, ServerConfig, Shutdown, Task,
+};
 use colloquy_types::{CallerRole, Error, Principal, Reason, Result, TenantId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -49,32 +51,63 @@ fn free_ports() -> ServerConfig {
 async fn server(roles: &[CallerRole], parts: Parts) -> Running {
     let methods = MethodRoles::from([(CHECK, roles.to_vec())]);
     let build = |_: Context| async move {
-        Ok(Boot { auth: Auth::new(Arc::new(OneKey), "svc_key", Some("op_key"), methods), parts: vec![parts] })
+        Ok(Boot {
+            auth: Auth::new(Arc::new(OneKey), "svc_key", Some("op_key"), methods),
+            parts: vec![parts],
+        })
     };
-    start(&free_ports(), Contract { descriptors: tonic_health::pb::FILE_DESCRIPTOR_SET }, build, Shutdown::new())
-        .await
-        .unwrap()
+    start(
+        &free_ports(),
+        Contract {
+            descriptors: tonic_health::pb::FILE_DESCRIPTOR_SET,
+        },
+        build,
+        Shutdown::new(),
+    )
+    .await
+    .unwrap()
 }
 
 async fn check(channel: Channel, headers: &[(&'static str, &str)]) -> Code {
-    let mut request = Request::new(HealthCheckRequest { service: String::new() });
+    let mut request = Request::new(HealthCheckRequest {
+        service: String::new(),
+    });
     for (name, value) in headers {
         request.metadata_mut().insert(*name, value.parse().unwrap());
     }
-    HealthClient::new(channel).check(request).await.map_or_else(|status| status.code(), |_| Code::Ok)
+    HealthClient::new(channel)
+        .check(request)
+        .await
+        .map_or_else(|status| status.code(), |_| Code::Ok)
 }
 
 #[tokio::test]
 async fn a_method_asks_for_a_credential_with_one_of_its_roles() {
     let running = server(&[CallerRole::Viewer, CallerRole::Service], Parts::new("test")).await;
-    let over_network = colloquy_service_kit::client::channel(&format!("http://{}", running.grpc.unwrap())).unwrap();
+    let over_network =
+        colloquy_service_kit::client::channel(&format!("http://{}", running.grpc.unwrap())).unwrap();
     for channel in [running.channel.clone(), over_network] {
         assert_eq!(check(channel.clone(), &[]).await, Code::Unauthenticated);
-        assert_eq!(check(channel.clone(), &[("authorization", "good")]).await, Code::Unauthenticated);
-        assert_eq!(check(channel.clone(), &[("authorization", "Bearer bad")]).await, Code::Unauthenticated);
-        assert_eq!(check(channel.clone(), &[("authorization", "Bearer good")]).await, Code::Ok);
-        assert_eq!(check(channel.clone(), &[("authorization", "Bearer op_key")]).await, Code::PermissionDenied);
-        assert_eq!(check(channel, &[("authorization", "Bearer svc_key")]).await, Code::Ok);
+        assert_eq!(
+            check(channel.clone(), &[("authorization", "good")]).await,
+            Code::Unauthenticated
+        );
+        assert_eq!(
+            check(channel.clone(), &[("authorization", "Bearer bad")]).await,
+            Code::Unauthenticated
+        );
+        assert_eq!(
+            check(channel.clone(), &[("authorization", "Bearer good")]).await,
+            Code::Ok
+        );
+        assert_eq!(
+            check(channel.clone(), &[("authorization", "Bearer op_key")]).await,
+            Code::PermissionDenied
+        );
+        assert_eq!(
+            check(channel, &[("authorization", "Bearer svc_key")]).await,
+            Code::Ok
+        );
     }
     assert!(running.stop().await);
 }
@@ -84,10 +117,22 @@ async fn only_a_service_may_name_a_tenant() {
     let running = server(&[CallerRole::Viewer, CallerRole::Service], Parts::new("test")).await;
     let tenant = TenantId::new().to_string();
     let named = |key| [("authorization", key), ("x-colloquy-tenant", tenant.as_str())];
-    assert_eq!(check(running.channel.clone(), &named("Bearer good")).await, Code::InvalidArgument);
-    assert_eq!(check(running.channel.clone(), &named("Bearer svc_key")).await, Code::Ok);
-    let nonsense = [("authorization", "Bearer svc_key"), ("x-colloquy-tenant", "nonsense")];
-    assert_eq!(check(running.channel.clone(), &nonsense).await, Code::InvalidArgument);
+    assert_eq!(
+        check(running.channel.clone(), &named("Bearer good")).await,
+        Code::InvalidArgument
+    );
+    assert_eq!(
+        check(running.channel.clone(), &named("Bearer svc_key")).await,
+        Code::Ok
+    );
+    let nonsense = [
+        ("authorization", "Bearer svc_key"),
+        ("x-colloquy-tenant", "nonsense"),
+    ];
+    assert_eq!(
+        check(running.channel.clone(), &nonsense).await,
+        Code::InvalidArgument
+    );
 }
 
 #[tokio::test]
@@ -97,9 +142,19 @@ async fn a_dependency_that_fails_takes_the_service_out_and_back() {
     let probe = move || {
         probes_here.fetch_add(1, Ordering::SeqCst);
         let down = down_here.load(Ordering::SeqCst);
-        async move { if down { Err(Error::unavailable("down")) } else { Ok(()) } }
+        async move {
+            if down {
+                Err(Error::unavailable("down"))
+            } else {
+                Ok(())
+            }
+        }
     };
-    let running = server(&[CallerRole::Viewer], Parts::new("test").check(Check::new("db", probe))).await;
+    let running = server(
+        &[CallerRole::Viewer],
+        Parts::new("test").check(Check::new("db", probe)),
+    )
+    .await;
     let until = |ready: bool| {
         let readiness = running.readiness.clone();
         async move {
@@ -108,11 +163,17 @@ async fn a_dependency_that_fails_takes_the_service_out_and_back() {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), until(true)).await.expect("one failure is tolerated");
-    tokio::time::timeout(Duration::from_secs(10), until(false)).await.expect("three in a row are not");
+    tokio::time::timeout(Duration::from_secs(10), until(true))
+        .await
+        .expect("one failure is tolerated");
+    tokio::time::timeout(Duration::from_secs(10), until(false))
+        .await
+        .expect("three in a row are not");
     assert!(probes.load(Ordering::SeqCst) >= 3);
     down.store(false, Ordering::SeqCst);
-    tokio::time::timeout(Duration::from_secs(10), until(true)).await.expect("one success brings it back");
+    tokio::time::timeout(Duration::from_secs(10), until(true))
+        .await
+        .expect("one success brings it back");
 }
 
 #[tokio::test]
@@ -132,7 +193,9 @@ async fn ready_goes_false_first_and_the_stop_is_bounded() {
 async fn a_task_that_fails_stops_the_process() {
     let failing = Task::new("failing", async { Err(Error::internal("broken")) });
     let running = server(&[CallerRole::Viewer], Parts::new("test").task(failing)).await;
-    tokio::time::timeout(Duration::from_secs(5), running.shutdown.begun()).await.expect("the stop begins");
+    tokio::time::timeout(Duration::from_secs(5), running.shutdown.begun())
+        .await
+        .expect("the stop begins");
 }
 
 #[tokio::test(start_paused = true)]

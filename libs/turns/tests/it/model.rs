@@ -27,7 +27,15 @@ fn step() -> impl Strategy<Value = Step> {
         Just(QueueMode::Interrupt),
         Just(QueueMode::Reject)
     ];
-    (0_i64..3_000, 0_u8..3, 0_u8..2, proptest::option::of(mode), proptest::option::of(0_i64..2_000), any::<bool>(), 0_u8..40)
+    (
+        0_i64..3_000,
+        0_u8..3,
+        0_u8..2,
+        proptest::option::of(mode),
+        proptest::option::of(0_i64..2_000),
+        any::<bool>(),
+        0_u8..40,
+    )
         .prop_map(|(after, sender, thread, mode, debounce, media, command)| Step {
             after,
             sender,

@@ -34,7 +34,10 @@ fn a_doubled_hour_fires_at_the_first() {
     let rule: ResetRule =
         serde_json::from_str(r#"{"daily":{"at_hour":2,"time_zone":"Europe/Berlin"}}"#).unwrap();
     // 25 October 2026: 03:00 CEST becomes 02:00 CET again.
-    let (before, first) = (instant("2026-10-25T01:59+02:00"), instant("2026-10-25T02:00+02:00"));
+    let (before, first) = (
+        instant("2026-10-25T01:59+02:00"),
+        instant("2026-10-25T02:00+02:00"),
+    );
     assert!(reset_due(&rule, before, first).is_some());
     assert!(reset_due(&rule, first, instant("2026-10-25T02:30+01:00")).is_none());
 }

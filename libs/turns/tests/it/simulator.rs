@@ -4,8 +4,8 @@ use colloquy_turns::accept;
 use colloquy_types::message::{Author, Provenance, Route};
 use colloquy_types::policy::{Policy, Profile};
 use colloquy_types::queue::{
-    AcceptEvent, AcceptPlan, AcceptState, Effect, Lane, MergeKey, MessageKind, Outcome, QueueMode, RunningTurn,
-    TurnState, WaitingTurn,
+    AcceptEvent, AcceptPlan, AcceptState, Effect, Lane, MergeKey, MessageKind, Outcome, QueueMode,
+    RunningTurn, TurnState, WaitingTurn,
 };
 use colloquy_types::{AccountId, ChannelName, Fence, MessageId, Result, SessionKey, TurnId, UnixMillis};
 use serde_json::Value;
@@ -26,7 +26,12 @@ pub struct Session {
 impl Session {
     pub fn new(turn_ms: i64) -> Self {
         Self {
-            state: AcceptState { now: UnixMillis(0), session: None, waiting: vec![], running: vec![] },
+            state: AcceptState {
+                now: UnixMillis(0),
+                session: None,
+                waiting: vec![],
+                running: vec![],
+            },
             texts: HashMap::new(),
             outcomes: HashMap::new(),
             started: Vec::new(),
@@ -42,7 +47,9 @@ impl Session {
         loop {
             let end = self.ends.iter().map(|(turn, at)| (*at, Some(*turn))).min();
             let start = self.next_start().map(|at| (at, None));
-            let Some((at, ended)) = [end, start].into_iter().flatten().min_by_key(|(at, _)| *at) else { break };
+            let Some((at, ended)) = [end, start].into_iter().flatten().min_by_key(|(at, _)| *at) else {
+                break;
+            };
             if at > to {
                 break;
             }
@@ -57,13 +64,21 @@ impl Session {
 
     fn next_start(&self) -> Option<i64> {
         let first = self.state.waiting.first()?;
-        self.state.running.is_empty().then_some(first.due.0.max(self.state.now.0))
+        self.state
+            .running
+            .is_empty()
+            .then_some(first.due.0.max(self.state.now.0))
     }
 
     fn start(&mut self) {
         let waiting = self.state.waiting.remove(0);
-        let texts: Vec<&str> = waiting.messages.iter().map(|id| self.texts[id].as_str()).collect();
-        self.started.push((self.state.now.0, texts.join("\n"), waiting.messages.clone()));
+        let texts: Vec<&str> = waiting
+            .messages
+            .iter()
+            .map(|id| self.texts[id].as_str())
+            .collect();
+        self.started
+            .push((self.state.now.0, texts.join("\n"), waiting.messages.clone()));
         self.state.running.push(RunningTurn {
             turn: waiting.turn,
             order: waiting.order,
@@ -97,7 +112,11 @@ impl Session {
     }
 
     fn waiting(&mut self, turn: TurnId) -> &mut WaitingTurn {
-        self.state.waiting.iter_mut().find(|waiting| waiting.turn == turn).expect("a waiting turn")
+        self.state
+            .waiting
+            .iter_mut()
+            .find(|waiting| waiting.turn == turn)
+            .expect("a waiting turn")
     }
 
     fn apply(&mut self, effect: &Effect, event: &AcceptEvent) {
@@ -141,7 +160,12 @@ impl Session {
     }
 
     fn drop_turn(&mut self, turn: TurnId, outcome: Outcome) {
-        let at = self.state.waiting.iter().position(|waiting| waiting.turn == turn).expect("a waiting turn");
+        let at = self
+            .state
+            .waiting
+            .iter()
+            .position(|waiting| waiting.turn == turn)
+            .expect("a waiting turn");
         for message in self.state.waiting.remove(at).messages {
             self.outcomes.insert(message, outcome);
         }
@@ -157,7 +181,10 @@ pub fn event(text: &str, sender: &str, thread: Option<&str>) -> AcceptEvent {
     };
     AcceptEvent {
         message: MessageId::new(),
-        sender: Author { id: sender.into(), name: String::new() },
+        sender: Author {
+            id: sender.into(),
+            name: String::new(),
+        },
         text: text.into(),
         has_media: false,
         merge: MergeKey {
@@ -202,7 +229,11 @@ fn check(case: &Value) {
             "stopall" => "/stopall",
             _ => raw["text"].as_str().unwrap(),
         };
-        let mut event = event(text, raw["sender"].as_str().unwrap_or("p1"), raw["thread"].as_str());
+        let mut event = event(
+            text,
+            raw["sender"].as_str().unwrap_or("p1"),
+            raw["thread"].as_str(),
+        );
         event.mode = mode(&raw["mode"]);
         event.debounce_ms = raw["debounce"].as_i64();
         if let Some(id) = raw["id"].as_str()
@@ -226,7 +257,11 @@ fn check(case: &Value) {
         if outcome == "DUPLICATE" {
             continue;
         }
-        let found = session.texts.iter().find(|(_, known)| *known == text).map(|(id, _)| session.outcomes[id]);
+        let found = session
+            .texts
+            .iter()
+            .find(|(_, known)| *known == text)
+            .map(|(id, _)| session.outcomes[id]);
         assert_eq!(found.map(Outcome::as_str), outcome.as_str(), "{name}: {text}");
     }
     for (text, error) in case["errors"].as_object().into_iter().flatten() {
@@ -242,7 +277,12 @@ fn expect_turns(case: &Value, session: &Session) {
         assert_eq!(session.started[0].0, 4_000, "{name}");
         return;
     }
-    assert_eq!(session.started.len(), expected.len(), "{name}: {:?}", session.started);
+    assert_eq!(
+        session.started.len(),
+        expected.len(),
+        "{name}: {:?}",
+        session.started
+    );
     for (turn, want) in session.started.iter().zip(expected) {
         assert_eq!(turn.1, want[1].as_str().unwrap(), "{name}");
         if let Some(start) = want[0].as_i64() {

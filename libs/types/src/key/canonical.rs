@@ -13,10 +13,27 @@ impl Place {
     pub(super) fn components(&self) -> Vec<(&'static str, &str)> {
         let mut found: Vec<(&'static str, &str)> = Vec::new();
         match self {
-            Self::Chat { channel, account, chat, user, topic, thread, .. } => {
+            Self::Chat {
+                channel,
+                account,
+                chat,
+                user,
+                topic,
+                thread,
+                ..
+            } => {
                 found.extend([("channel", channel.as_str()), ("chat", chat)]);
-                let optional = [("account", account), ("peer", user), ("topic", topic), ("thread", thread)];
-                found.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))));
+                let optional = [
+                    ("account", account),
+                    ("peer", user),
+                    ("topic", topic),
+                    ("thread", thread),
+                ];
+                found.extend(
+                    optional
+                        .into_iter()
+                        .filter_map(|(name, value)| Some((name, value.as_deref()?))),
+                );
             }
             Self::Person(id) => found.push(("person", id)),
             Self::Subagent(id) | Self::Hook(id) | Self::Admin(id) | Self::Api(id) => found.push(("chat", id)),
@@ -25,7 +42,9 @@ impl Place {
                 found.push(("chat", job));
                 found.extend(run.as_deref().map(|run| ("run", run)));
             }
-            Self::WebhookObject { kind, entity } => found.extend([("type", kind.as_str()), ("entity", entity)]),
+            Self::WebhookObject { kind, entity } => {
+                found.extend([("type", kind.as_str()), ("entity", entity)])
+            }
             Self::WebhookEvent { kind, event } => found.extend([("type", kind.as_str()), ("event", event)]),
             Self::ProcedureEvent { name, event } => found.extend([("name", name.as_str()), ("event", event)]),
             Self::ProcedureBatch { name, batch } => found.extend([("name", name.as_str()), ("batch", batch)]),
@@ -44,7 +63,15 @@ impl Place {
 
     fn segments(&self) -> Vec<&str> {
         match self {
-            Self::Chat { channel, account, kind, chat, user, topic, thread } => {
+            Self::Chat {
+                channel,
+                account,
+                kind,
+                chat,
+                user,
+                topic,
+                thread,
+            } => {
                 let mut segments = vec![channel.as_str()];
                 push(&mut segments, "account", account.as_deref());
                 segments.extend([kind.as_str(), chat]);
@@ -105,19 +132,27 @@ impl SessionKey {
     /// `INVALID_FIELD` naming `agent`, `key`, or the part that is wrong.
     pub fn parse(text: &str) -> Result<Self> {
         let malformed = || Error::invalid("key", "is not a session key: agent:<agent>:…");
-        let (agent, rest) =
-            text.strip_prefix("agent:").and_then(|rest| rest.split_once(':')).ok_or_else(malformed)?;
+        let (agent, rest) = text
+            .strip_prefix("agent:")
+            .and_then(|rest| rest.split_once(':'))
+            .ok_or_else(malformed)?;
         let decoded: Vec<String> = rest.split(':').map(decode).collect::<Result<_>>()?;
         let segments: Vec<&str> = decoded.iter().map(String::as_str).collect();
         let key = Self::new(AgentId::parse(agent)?, place(&segments).ok_or_else(malformed)?)?;
         // Only one spelling names a key; another one would be a second session for the same chat.
-        if key.canonical() == text { Ok(key) } else { Err(malformed()) }
+        if key.canonical() == text {
+            Ok(key)
+        } else {
+            Err(malformed())
+        }
     }
 }
 
 fn decode(segment: &str) -> Result<String> {
     let decoded = percent_decode_str(segment).decode_utf8();
-    decoded.map(Into::into).map_err(|_| Error::invalid("key", "a component is not UTF-8"))
+    decoded
+        .map(Into::into)
+        .map_err(|_| Error::invalid("key", "a component is not UTF-8"))
 }
 
 fn place(segments: &[&str]) -> Option<Place> {
@@ -130,17 +165,50 @@ fn place(segments: &[&str]) -> Option<Place> {
         ["hook", id] => Place::Hook(own(id)),
         ["admin", name] => Place::Admin(own(name)),
         ["api", principal] => Place::Api(own(principal)),
-        ["cron", job] => Place::Cron { job: own(job), run: None },
-        ["cron", job, "run", run] => Place::Cron { job: own(job), run: Some(own(run)) },
-        ["webhook", kind, entity] => Place::WebhookObject { kind: own(kind), entity: own(entity) },
-        ["webhook", kind, "event", event] => Place::WebhookEvent { kind: own(kind), event: own(event) },
-        ["sop", name, "event", event] => Place::ProcedureEvent { name: own(name), event: own(event) },
-        ["sop", name, "batch", batch] => Place::ProcedureBatch { name: own(name), batch: own(batch) },
-        ["p2p", peer] => Place::Peer { peer: own(peer), subject: None },
-        ["p2p", peer, "for", subject] => Place::Peer { peer: own(peer), subject: Some(own(subject)) },
-        ["team", team, chat] => Place::Team { team: own(team), chat: own(chat) },
-        ["app", user] => Place::App { user: own(user), session: None },
-        ["app", user, session] => Place::App { user: own(user), session: Some(own(session)) },
+        ["cron", job] => Place::Cron {
+            job: own(job),
+            run: None,
+        },
+        ["cron", job, "run", run] => Place::Cron {
+            job: own(job),
+            run: Some(own(run)),
+        },
+        ["webhook", kind, entity] => Place::WebhookObject {
+            kind: own(kind),
+            entity: own(entity),
+        },
+        ["webhook", kind, "event", event] => Place::WebhookEvent {
+            kind: own(kind),
+            event: own(event),
+        },
+        ["sop", name, "event", event] => Place::ProcedureEvent {
+            name: own(name),
+            event: own(event),
+        },
+        ["sop", name, "batch", batch] => Place::ProcedureBatch {
+            name: own(name),
+            batch: own(batch),
+        },
+        ["p2p", peer] => Place::Peer {
+            peer: own(peer),
+            subject: None,
+        },
+        ["p2p", peer, "for", subject] => Place::Peer {
+            peer: own(peer),
+            subject: Some(own(subject)),
+        },
+        ["team", team, chat] => Place::Team {
+            team: own(team),
+            chat: own(chat),
+        },
+        ["app", user] => Place::App {
+            user: own(user),
+            session: None,
+        },
+        ["app", user, session] => Place::App {
+            user: own(user),
+            session: Some(own(session)),
+        },
         [channel, "account", account, rest @ ..] => chat(channel, Some(own(account)), rest)?,
         [channel, rest @ ..] => chat(channel, None, rest)?,
         [] => return None,
@@ -148,7 +216,9 @@ fn place(segments: &[&str]) -> Option<Place> {
 }
 
 fn chat(channel: &str, account: Option<String>, segments: &[&str]) -> Option<Place> {
-    let [kind, id, suffixes @ ..] = segments else { return None };
+    let [kind, id, suffixes @ ..] = segments else {
+        return None;
+    };
     let (mut user, mut topic, mut thread) = (None, None, None);
     let mut pairs = suffixes.chunks_exact(2);
     for pair in pairs.by_ref() {
@@ -164,5 +234,13 @@ fn chat(channel: &str, account: Option<String>, segments: &[&str]) -> Option<Pla
         return None;
     }
     let kind = ChatKind::parse(kind)?;
-    Some(Place::Chat { channel: channel.to_owned(), account, kind, chat: (*id).to_owned(), user, topic, thread })
+    Some(Place::Chat {
+        channel: channel.to_owned(),
+        account,
+        kind,
+        chat: (*id).to_owned(),
+        user,
+        topic,
+        thread,
+    })
 }

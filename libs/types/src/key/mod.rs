@@ -43,17 +43,41 @@ pub enum Place {
     Person(String),
     Main,
     Subagent(String),
-    Cron { job: String, run: Option<String> },
+    Cron {
+        job: String,
+        run: Option<String>,
+    },
     Heartbeat,
     Hook(String),
-    WebhookObject { kind: String, entity: String },
-    WebhookEvent { kind: String, event: String },
-    ProcedureEvent { name: String, event: String },
-    ProcedureBatch { name: String, batch: String },
-    Peer { peer: String, subject: Option<String> },
+    WebhookObject {
+        kind: String,
+        entity: String,
+    },
+    WebhookEvent {
+        kind: String,
+        event: String,
+    },
+    ProcedureEvent {
+        name: String,
+        event: String,
+    },
+    ProcedureBatch {
+        name: String,
+        batch: String,
+    },
+    Peer {
+        peer: String,
+        subject: Option<String>,
+    },
     Admin(String),
-    Team { team: String, chat: String },
-    App { user: String, session: Option<String> },
+    Team {
+        team: String,
+        chat: String,
+    },
+    App {
+        user: String,
+        session: Option<String>,
+    },
     Api(String),
 }
 
@@ -78,7 +102,9 @@ impl ChatKind {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Direct, Self::Group, Self::Channel, Self::Room].into_iter().find(|kind| kind.as_str() == text)
+        [Self::Direct, Self::Group, Self::Channel, Self::Room]
+            .into_iter()
+            .find(|kind| kind.as_str() == text)
     }
 }
 
@@ -99,7 +125,10 @@ impl SessionKey {
             crate::ids::ChannelName::parse(channel)?;
         }
         if key.canonical().len() > MAX_KEY_BYTES {
-            return Err(Error::invalid("key", format!("is longer than {MAX_KEY_BYTES} bytes")));
+            return Err(Error::invalid(
+                "key",
+                format!("is longer than {MAX_KEY_BYTES} bytes"),
+            ));
         }
         Ok(key)
     }

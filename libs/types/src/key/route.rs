@@ -72,7 +72,11 @@ impl KeyRoute {
         let by_account = kind == ChatKind::Direct && scope == DmScope::PerAccountChannelPeer;
         Ok(Place::Chat {
             channel: need("channel", self.channel.as_ref())?,
-            account: if by_account { Some(need("account", self.account.as_ref())?) } else { None },
+            account: if by_account {
+                Some(need("account", self.account.as_ref())?)
+            } else {
+                None
+            },
             kind,
             chat,
             user: self.peer.clone(),
@@ -88,28 +92,57 @@ impl KeyRoute {
             "heartbeat" => Place::Heartbeat,
             "person" => Place::Person(chat()?),
             "subagent" => Place::Subagent(chat()?),
-            "cron" => Place::Cron { job: chat()?, run: self.run.clone() },
+            "cron" => Place::Cron {
+                job: chat()?,
+                run: self.run.clone(),
+            },
             "hook" => Place::Hook(chat()?),
             "webhook" => self.webhook()?,
             "sop" => match (&self.event, &self.batch) {
-                (Some(event), _) => Place::ProcedureEvent { name: chat()?, event: event.clone() },
-                (None, batch) => Place::ProcedureBatch { name: chat()?, batch: need("batch", batch.as_ref())? },
+                (Some(event), _) => Place::ProcedureEvent {
+                    name: chat()?,
+                    event: event.clone(),
+                },
+                (None, batch) => Place::ProcedureBatch {
+                    name: chat()?,
+                    batch: need("batch", batch.as_ref())?,
+                },
             },
-            "p2p" => Place::Peer { peer: chat()?, subject: self.subject.clone() },
+            "p2p" => Place::Peer {
+                peer: chat()?,
+                subject: self.subject.clone(),
+            },
             "admin" => Place::Admin(chat()?),
-            "team" => Place::Team { team: need("team", self.team.as_ref())?, chat: chat()? },
-            "app" => Place::App { user: chat()?, session: self.session.clone() },
+            "team" => Place::Team {
+                team: need("team", self.team.as_ref())?,
+                chat: chat()?,
+            },
+            "app" => Place::App {
+                user: chat()?,
+                session: self.session.clone(),
+            },
             "api" => Place::Api(chat()?),
             "direct" | "group" | "channel" | "room" => return Err(Error::invalid("channel", "is required")),
-            _ => return Err(Error::invalid("kind", format!("`{}` is not a kind of session", self.kind))),
+            _ => {
+                return Err(Error::invalid(
+                    "kind",
+                    format!("`{}` is not a kind of session", self.kind),
+                ));
+            }
         })
     }
 
     fn webhook(&self) -> Result<Place> {
         let kind = need("type", self.r#type.as_ref())?;
         Ok(match (&self.entity, &self.event) {
-            (Some(entity), _) => Place::WebhookObject { kind, entity: entity.clone() },
-            (None, event) => Place::WebhookEvent { kind, event: need("event", event.as_ref())? },
+            (Some(entity), _) => Place::WebhookObject {
+                kind,
+                entity: entity.clone(),
+            },
+            (None, event) => Place::WebhookEvent {
+                kind,
+                event: need("event", event.as_ref())?,
+            },
         })
     }
 }

@@ -21,8 +21,8 @@ pub(super) fn resolve(profile: Profile, overrides: &[&str]) -> Result<Policy> {
 }
 
 pub(super) fn parse(json: &str) -> Result<Policy> {
-    let value: Value =
-        serde_json::from_str(json).map_err(|error| Error::invalid("policy_json", format!("not JSON: {error}")))?;
+    let value: Value = serde_json::from_str(json)
+        .map_err(|error| Error::invalid("policy_json", format!("not JSON: {error}")))?;
     typed(value)
 }
 
@@ -43,7 +43,9 @@ fn typed<T: DeserializeOwned>(value: Value) -> Result<T> {
         let path = error.path().to_string();
         let message = error.into_inner().to_string();
         // serde puts an unknown field's parent into the path; the name is in the message.
-        let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
+        let unknown = message
+            .strip_prefix("unknown field `")
+            .and_then(|rest| rest.split('`').next());
         let field = match unknown {
             Some(name) if path.ends_with(name) => path,
             Some(name) if path == "." => name.to_owned(),
@@ -63,7 +65,11 @@ mod tests {
     fn the_most_specific_field_wins_and_the_rest_stays() {
         let policy = resolve(
             Profile::Goclaw,
-            &[r#"{"queue":{"debounce_ms":0,"capacity":3}}"#, "", r#"{"queue":{"capacity":5}}"#],
+            &[
+                r#"{"queue":{"debounce_ms":0,"capacity":3}}"#,
+                "",
+                r#"{"queue":{"capacity":5}}"#,
+            ],
         )
         .unwrap();
         assert_eq!((policy.queue.debounce_ms, policy.queue.capacity), (0, 5));
@@ -77,14 +83,27 @@ mod tests {
             (r#"{"quue":{}}"#, "quue"),
             (r#"{"queue":{"capacity":-1}}"#, "queue.capacity"),
             (r#"{"queue":{"capacity":0}}"#, "queue.capacity"),
-            (r#"{"context":{"prune":{"soft_ratio":1.5}}}"#, "context.prune.soft_ratio"),
-            (r#"{"reset":{"daily":{"at_hour":24,"time_zone":"UTC"}}}"#, "reset.daily.at_hour"),
-            (r#"{"reset":{"daily":{"at_hour":4,"time_zone":"Mars/Olympus"}}}"#, "reset.daily.time_zone"),
+            (
+                r#"{"context":{"prune":{"soft_ratio":1.5}}}"#,
+                "context.prune.soft_ratio",
+            ),
+            (
+                r#"{"reset":{"daily":{"at_hour":24,"time_zone":"UTC"}}}"#,
+                "reset.daily.at_hour",
+            ),
+            (
+                r#"{"reset":{"daily":{"at_hour":4,"time_zone":"Mars/Olympus"}}}"#,
+                "reset.daily.time_zone",
+            ),
             ("[]", "overrides_json"),
             ("{", "overrides_json"),
         ] {
             let error = resolve(Profile::Goclaw, &[json]).unwrap_err();
-            assert_eq!((error.reason, error.field.as_deref()), (Reason::InvalidField, Some(field)), "{json}");
+            assert_eq!(
+                (error.reason, error.field.as_deref()),
+                (Reason::InvalidField, Some(field)),
+                "{json}"
+            );
         }
     }
 

@@ -130,8 +130,14 @@ pub struct Reset {
 impl Reset {
     /// The rule for a chat, most specific field by field.
     pub fn rule(&self, chat_kind: &str, channel: Option<&str>) -> ResetRule {
-        let mut rule = ResetRule { daily: self.daily.clone(), idle: self.idle.clone() };
-        let overrides = [self.by_chat_kind.get(chat_kind), channel.and_then(|name| self.by_channel.get(name))];
+        let mut rule = ResetRule {
+            daily: self.daily.clone(),
+            idle: self.idle.clone(),
+        };
+        let overrides = [
+            self.by_chat_kind.get(chat_kind),
+            channel.and_then(|name| self.by_channel.get(name)),
+        ];
         for other in overrides.into_iter().flatten() {
             rule.daily = other.daily.clone().or(rule.daily);
             rule.idle = other.idle.clone().or(rule.idle);
@@ -262,10 +268,17 @@ impl Delivery {
         let matches = |rule: &&SendRule| {
             rule.channel.as_deref().is_none_or(|name| Some(name) == channel)
                 && rule.chat_kind.as_deref().is_none_or(|kind| kind == chat_kind)
-                && rule.key_prefix.as_deref().is_none_or(|prefix| key.starts_with(prefix))
+                && rule
+                    .key_prefix
+                    .as_deref()
+                    .is_none_or(|prefix| key.starts_with(prefix))
         };
         let mut matching = self.rules.iter().filter(matches).peekable();
-        if matching.peek().is_none() { self.allow } else { matching.all(|rule| rule.allow) }
+        if matching.peek().is_none() {
+            self.allow
+        } else {
+            matching.all(|rule| rule.allow)
+        }
     }
 }
 
@@ -308,7 +321,10 @@ impl Policy {
 
     /// Tokens kept free for the answer in a window: the policy's, or min(16,384, 20 %), never over half.
     pub fn reserve(&self, window_tokens: u32) -> u32 {
-        let reserve = self.context.reserve_tokens.unwrap_or_else(|| 16_384.min(window_tokens / 5));
+        let reserve = self
+            .context
+            .reserve_tokens
+            .unwrap_or_else(|| 16_384.min(window_tokens / 5));
         reserve.min(window_tokens / 2)
     }
 
@@ -318,7 +334,10 @@ impl Policy {
         // The cast cuts fractions off, which is what "more than" needs.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let by_ratio = (ratio > 0.0).then(|| (f64::from(window_tokens) * ratio) as u32);
-        let reserve = self.reserve(window_tokens).max(self.compaction.reserve_floor).min(window_tokens / 2);
+        let reserve = self
+            .reserve(window_tokens)
+            .max(self.compaction.reserve_floor)
+            .min(window_tokens / 2);
         let by_reserve = self.compaction.by_reserve.then(|| window_tokens - reserve);
         [by_ratio, by_reserve].into_iter().flatten().min()
     }

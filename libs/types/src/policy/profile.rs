@@ -1,8 +1,8 @@
 //! The three presets, named after the systems whose numbers they carry.
 
 use super::{
-    Compaction, Context, Daily, Delivery, Drop, HistoryMode, Memory, Model, OnUnknown, Policy, Prune, Queue, Reset,
-    Resume, Retention, Subagents,
+    Compaction, Context, Daily, Delivery, Drop, HistoryMode, Memory, Model, OnUnknown, Policy, Prune, Queue,
+    Reset, Resume, Retention, Subagents,
 };
 use crate::error::{Error, Result};
 use crate::key::DmScope;
@@ -39,8 +39,16 @@ impl Profile {
         if text.is_empty() {
             return Ok(Self::default());
         }
-        let unknown = || Error::invalid("profile", format!("`{text}` is none of goclaw, goclaw-lite, openclaw"));
-        Self::ALL.into_iter().find(|profile| profile.as_str() == text).ok_or_else(unknown)
+        let unknown = || {
+            Error::invalid(
+                "profile",
+                format!("`{text}` is none of goclaw, goclaw-lite, openclaw"),
+            )
+        };
+        Self::ALL
+            .into_iter()
+            .find(|profile| profile.as_str() == text)
+            .ok_or_else(unknown)
     }
 
     /// The preset.
@@ -57,7 +65,11 @@ fn goclaw() -> Policy {
     Policy {
         profile: Profile::Goclaw,
         dm_scope: DmScope::PerChannelPeer,
-        model: Model { provider: String::new(), name: String::new(), window_tokens: 200_000 },
+        model: Model {
+            provider: String::new(),
+            name: String::new(),
+            window_tokens: 200_000,
+        },
         queue: Queue {
             mode: QueueMode::Queue,
             debounce_ms: 800,
@@ -116,8 +128,16 @@ fn goclaw() -> Policy {
             half_life_days: 30.0,
             mmr: 0.7,
         },
-        delivery: Delivery { on_unknown: OnUnknown::Resend, rules: Vec::new(), allow: true, silent_prefix: false },
-        subagents: Subagents { max_depth: 1, max_children: 5 },
+        delivery: Delivery {
+            on_unknown: OnUnknown::Resend,
+            rules: Vec::new(),
+            allow: true,
+            silent_prefix: false,
+        },
+        subagents: Subagents {
+            max_depth: 1,
+            max_children: 5,
+        },
         limits: Limits::default(),
         retention: Retention { days: 0, sessions: 0 },
     }
@@ -139,7 +159,10 @@ fn openclaw() -> Policy {
     policy.queue.debounce_ms = 1_000;
     policy.queue.capacity = 20;
     policy.queue.drop = Drop::Summarize;
-    policy.reset.daily = Some(Daily { at_hour: 4, time_zone: "UTC".into() });
+    policy.reset.daily = Some(Daily {
+        at_hour: 4,
+        time_zone: "UTC".into(),
+    });
     policy.context.prune.min_prunable_chars = 50_000;
     policy.context.prune.cache_ttl_ms = Some(300_000);
     policy.context.reserve_tokens = Some(16_384);

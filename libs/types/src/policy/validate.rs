@@ -9,21 +9,41 @@ fn within<T: PartialOrd + Display>(field: &str, value: &T, range: &RangeInclusiv
     if range.contains(value) {
         return Ok(());
     }
-    Err(Error::invalid(field, format!("{value} is not within {} to {}", range.start(), range.end())))
+    Err(Error::invalid(
+        field,
+        format!("{value} is not within {} to {}", range.start(), range.end()),
+    ))
 }
 
 pub(super) fn check(policy: &Policy) -> Result<()> {
-    within("model.window_tokens", &policy.model.window_tokens, &(1_000..=10_000_000))?;
+    within(
+        "model.window_tokens",
+        &policy.model.window_tokens,
+        &(1_000..=10_000_000),
+    )?;
     queue(policy)?;
     context(policy)?;
     compaction(policy)?;
     memory(policy)?;
     within("subagents.max_depth", &policy.subagents.max_depth, &(0..=5))?;
     within("limits.parts", &policy.limits.parts, &(1..=10_000))?;
-    within("limits.message_bytes", &policy.limits.message_bytes, &(1_024..=8 << 20))?;
+    within(
+        "limits.message_bytes",
+        &policy.limits.message_bytes,
+        &(1_024..=8 << 20),
+    )?;
     let reset = &policy.reset;
-    rule("reset", &ResetRule { daily: reset.daily.clone(), idle: reset.idle.clone() })?;
-    for (name, map) in [("by_chat_kind", &reset.by_chat_kind), ("by_channel", &reset.by_channel)] {
+    rule(
+        "reset",
+        &ResetRule {
+            daily: reset.daily.clone(),
+            idle: reset.idle.clone(),
+        },
+    )?;
+    for (name, map) in [
+        ("by_chat_kind", &reset.by_chat_kind),
+        ("by_channel", &reset.by_channel),
+    ] {
         for (key, value) in map {
             rule(&format!("reset.{name}.{key}"), value)?;
         }
@@ -45,11 +65,18 @@ fn queue(policy: &Policy) -> Result<()> {
 fn context(policy: &Policy) -> Result<()> {
     let prune = &policy.context.prune;
     within("context.prune.soft_ratio", &prune.soft_ratio, &(0.0..=1.0))?;
-    within("context.prune.hard_ratio", &prune.hard_ratio, &(prune.soft_ratio..=1.0))?;
+    within(
+        "context.prune.hard_ratio",
+        &prune.hard_ratio,
+        &(prune.soft_ratio..=1.0),
+    )?;
     within("context.prune.min_gain", &prune.min_gain, &(0.0..=1.0))?;
     let kept = u64::from(prune.keep_head_chars) + u64::from(prune.keep_tail_chars);
     if kept > u64::from(prune.soft_chars) {
-        return Err(Error::invalid("context.prune.soft_chars", "is less than what a trim keeps"));
+        return Err(Error::invalid(
+            "context.prune.soft_chars",
+            "is less than what a trim keeps",
+        ));
     }
     Ok(())
 }
@@ -58,17 +85,33 @@ fn compaction(policy: &Policy) -> Result<()> {
     let compaction = &policy.compaction;
     within("compaction.max_ratio", &compaction.max_ratio, &(0.0..=1.0))?;
     within("compaction.keep_ratio", &compaction.keep_ratio, &(0.0..=0.9))?;
-    within("compaction.flush_timeout_ms", &compaction.flush_timeout_ms, &(0..=600_000))?;
-    within("compaction.summarise_timeout_ms", &compaction.summarise_timeout_ms, &(1_000..=3_600_000))
+    within(
+        "compaction.flush_timeout_ms",
+        &compaction.flush_timeout_ms,
+        &(0..=600_000),
+    )?;
+    within(
+        "compaction.summarise_timeout_ms",
+        &compaction.summarise_timeout_ms,
+        &(1_000..=3_600_000),
+    )
 }
 
 fn memory(policy: &Policy) -> Result<()> {
     let memory = &policy.memory;
-    within("memory.extract_delay_ms", &memory.extract_delay_ms, &(0..=86_400_000))?;
+    within(
+        "memory.extract_delay_ms",
+        &memory.extract_delay_ms,
+        &(0..=86_400_000),
+    )?;
     within("memory.recall_limit", &memory.recall_limit, &(1..=50))?;
     within("memory.min_score", &memory.min_score, &(0.0..=1.0))?;
     within("memory.mmr", &memory.mmr, &(0.0..=1.0))?;
-    within("memory.half_life_days", &memory.half_life_days, &(0.01..=36_500.0))
+    within(
+        "memory.half_life_days",
+        &memory.half_life_days,
+        &(0.01..=36_500.0),
+    )
 }
 
 fn rule(path: &str, rule: &ResetRule) -> Result<()> {

@@ -14,7 +14,11 @@ fn cases(name: &str) -> Option<Vec<serde_json::Value>> {
         println!("skipped: no acceptance cases here");
         return None;
     };
-    Some(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    Some(
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect(),
+    )
 }
 
 #[test]
@@ -25,7 +29,9 @@ fn canonical_strings_and_errors_are_those_of_the_cases() {
             continue; // a rendering of another system
         }
         let route: KeyRoute = serde_json::from_value(case["route"].clone()).unwrap();
-        let scope = case.get("dm_scope").map_or(DmScope::default(), |s| serde_json::from_value(s.clone()).unwrap());
+        let scope = case
+            .get("dm_scope")
+            .map_or(DmScope::default(), |s| serde_json::from_value(s.clone()).unwrap());
         match (route.resolve(scope), case["error"].as_str()) {
             (Ok(key), None) => {
                 if let Some(canonical) = case["canonical"].as_str() {
@@ -67,7 +73,10 @@ fn an_overlong_key_is_refused() {
         chat: Some("x".repeat(1_024)),
         ..KeyRoute::default()
     };
-    assert_eq!(route.resolve(DmScope::default()).unwrap_err().field.as_deref(), Some("key"));
+    assert_eq!(
+        route.resolve(DmScope::default()).unwrap_err().field.as_deref(),
+        Some("key")
+    );
 }
 
 fn component() -> impl Strategy<Value = String> {
@@ -84,17 +93,21 @@ fn place() -> impl Strategy<Value = Place> {
         Just(ChatKind::Room)
     ];
     let maybe = || proptest::option::of(component());
-    let chat = (("[a-z][a-z0-9_-]{0,10}", maybe(), kind), (component(), maybe(), maybe(), maybe())).prop_map(
-        |((channel, account, kind), (chat, user, topic, thread))| Place::Chat {
-            channel: format!("x{channel}"),
-            account,
-            kind,
-            chat,
-            user,
-            topic,
-            thread,
-        },
-    );
+    let chat = (
+        ("[a-z][a-z0-9_-]{0,10}", maybe(), kind),
+        (component(), maybe(), maybe(), maybe()),
+    )
+        .prop_map(
+            |((channel, account, kind), (chat, user, topic, thread))| Place::Chat {
+                channel: format!("x{channel}"),
+                account,
+                kind,
+                chat,
+                user,
+                topic,
+                thread,
+            },
+        );
     prop_oneof![
         chat,
         component().prop_map(Place::Person),

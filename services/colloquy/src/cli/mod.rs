@@ -5,10 +5,21 @@ use clap::Subcommand;
 #[derive(Debug, clap::Args)]
 pub struct ClientOptions {
     /// gRPC URL of the server.
-    #[arg(long, global = true, env = "COLLOQUY_URL", default_value = "http://127.0.0.1:7100")]
+    #[arg(
+        long,
+        global = true,
+        env = "COLLOQUY_URL",
+        default_value = "http://127.0.0.1:7100"
+    )]
     pub url: String,
     /// API key.
-    #[arg(long, global = true, env = "COLLOQUY_KEY", hide_env_values = true, default_value = "")]
+    #[arg(
+        long,
+        global = true,
+        env = "COLLOQUY_KEY",
+        hide_env_values = true,
+        default_value = ""
+    )]
     pub key: String,
     /// Print JSON for scripts.
     #[arg(long, global = true)]

@@ -53,12 +53,30 @@ pub async fn answer(
     timeline: Timeline,
 ) -> Result<Answer, Failure> {
     let key = SessionKey::parse(&turn.turn.session_key).map_err(|error| Failure::Fail(error.to_string()))?;
-    let chat = key.chat().and_then(|chat| chat.parse::<i64>().ok()).unwrap_or_default();
-    let part = parts.lock().unwrap_or_else(PoisonError::into_inner).get(&chat).cloned();
+    let chat = key
+        .chat()
+        .and_then(|chat| chat.parse::<i64>().ok())
+        .unwrap_or_default();
+    let part = parts
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get(&chat)
+        .cloned();
     let part = part.ok_or_else(|| Failure::Fail("the script has no turn for this chat".into()))?;
-    let calls = part.entries.iter().filter(|message| message.tool_calls().next().is_some()).count();
+    let calls = part
+        .entries
+        .iter()
+        .filter(|message| message.tool_calls().next().is_some())
+        .count();
     let who = part.sender_name.clone();
-    timeline.event("turn", &who, format!("attempt {}, fence {}, {calls} tool calls", turn.turn.attempt, turn.turn.fence));
+    timeline.event(
+        "turn",
+        &who,
+        format!(
+            "attempt {}, fence {}, {calls} tool calls",
+            turn.turn.attempt, turn.turn.fence
+        ),
+    );
     let mut options = options(chat);
     let query = turn.text();
     if !query.trim().is_empty() {
@@ -81,8 +99,17 @@ pub async fn answer(
 
 fn options(chat: i64) -> BuildOptions {
     // Both shapes are exercised; a session keeps to one.
-    let format = if chat % 2 == 0 { v1::ContextFormat::OpenaiChat } else { v1::ContextFormat::Anthropic };
-    BuildOptions { format, window_tokens: WINDOW_TOKENS, overhead_tokens: 900, ..BuildOptions::default() }
+    let format = if chat % 2 == 0 {
+        v1::ContextFormat::OpenaiChat
+    } else {
+        v1::ContextFormat::Anthropic
+    };
+    BuildOptions {
+        format,
+        window_tokens: WINDOW_TOKENS,
+        overhead_tokens: 900,
+        ..BuildOptions::default()
+    }
 }
 
 fn body(message: &Message) -> v1::EntryBody {
@@ -91,29 +118,56 @@ fn body(message: &Message) -> v1::EntryBody {
 
 /// The last message is committed; its text is the reply.
 fn final_answer(part: &ScriptTurn) -> Answer {
-    let Some(last) = part.entries.last() else { return Answer::default() };
-    let text = if last.role == Role::Assistant { last.text() } else { String::new() };
+    let Some(last) = part.entries.last() else {
+        return Answer::default();
+    };
+    let text = if last.role == Role::Assistant {
+        last.text()
+    } else {
+        String::new()
+    };
     let reply = if text.trim().is_empty() {
         Vec::new()
     } else {
-        vec![v1::Part { part: Some(v1::part::Part::Text(text)) }]
+        vec![v1::Part {
+            part: Some(v1::part::Part::Text(text)),
+        }]
     };
-    Answer { entries: vec![body(last)], reply, usage: None }
+    Answer {
+        entries: vec![body(last)],
+        reply,
+        usage: None,
+    }
 }
 
 fn show_context(timeline: &Timeline, who: &str, built: &BuiltContext) {
     let header = &built.header;
     let mut did = Vec::new();
-    for (count, word) in [(header.trimmed, "trimmed"), (header.cleared, "cleared"), (header.repaired, "repaired")] {
+    for (count, word) in [
+        (header.trimmed, "trimmed"),
+        (header.cleared, "cleared"),
+        (header.repaired, "repaired"),
+    ] {
         if count > 0 {
             did.push(format!("{count} {word}"));
         }
     }
-    let did = if did.is_empty() { "as it is".to_owned() } else { did.join(", ") };
-    let decision = header.decision().as_str_name().trim_start_matches("CONTEXT_DECISION_").to_lowercase();
+    let did = if did.is_empty() {
+        "as it is".to_owned()
+    } else {
+        did.join(", ")
+    };
+    let decision = header
+        .decision()
+        .as_str_name()
+        .trim_start_matches("CONTEXT_DECISION_")
+        .to_lowercase();
     timeline.event(
         "context",
         who,
-        format!("{} messages, {} → {} tokens, {did}; {decision}", header.messages, header.tokens_in, header.tokens_out),
+        format!(
+            "{} messages, {} → {} tokens, {did}; {decision}",
+            header.messages, header.tokens_in, header.tokens_out
+        ),
     );
 }

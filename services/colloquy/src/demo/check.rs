@@ -11,7 +11,9 @@ use std::collections::{HashMap, HashSet};
 
 /// Whether the body keeps the provider's rule that a result follows its call, and nothing is left open.
 pub fn is_valid(format: v1::ContextFormat, body: &[u8]) -> bool {
-    let Ok(Value::Array(messages)) = serde_json::from_slice::<Value>(body) else { return false };
+    let Ok(Value::Array(messages)) = serde_json::from_slice::<Value>(body) else {
+        return false;
+    };
     if messages.is_empty() {
         return false;
     }
@@ -34,7 +36,11 @@ fn openai(messages: &[Value]) -> bool {
         if !open.is_empty() {
             return false;
         }
-        let ids = message["tool_calls"].as_array().into_iter().flatten().filter_map(|call| call["id"].as_str());
+        let ids = message["tool_calls"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|call| call["id"].as_str());
         open.extend(ids.map(str::to_owned));
     }
     open.is_empty()
@@ -42,8 +48,14 @@ fn openai(messages: &[Value]) -> bool {
 
 fn anthropic(messages: &[Value]) -> bool {
     let blocks = |message: &Value, kind: &str, field: &str| -> Vec<String> {
-        let found = message["content"].as_array().into_iter().flatten().filter(|block| block["type"] == kind);
-        found.filter_map(|block| block[field].as_str().map(str::to_owned)).collect()
+        let found = message["content"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|block| block["type"] == kind);
+        found
+            .filter_map(|block| block[field].as_str().map(str::to_owned))
+            .collect()
     };
     let mut open: Vec<String> = Vec::new();
     for (index, message) in messages.iter().enumerate() {
@@ -77,7 +89,8 @@ pub async fn read_back(driver: &Driver, script: &Script, summary: &mut Summary) 
 fn expected(turns: &[ScriptTurn]) -> Vec<String> {
     let of_turn = |turn: &ScriptTurn| {
         let said = turn.texts.iter().map(|text| fingerprint(&Message::user(text)));
-        said.chain(turn.entries.iter().map(fingerprint)).collect::<Vec<_>>()
+        said.chain(turn.entries.iter().map(fingerprint))
+            .collect::<Vec<_>>()
     };
     turns.iter().flat_map(of_turn).collect()
 }
@@ -104,9 +117,14 @@ fn compare(expected: &[String], found: &[String], summary: &mut Summary) {
         counts
     };
     let (want, have) = (count(expected), count(found));
-    summary.lost += want.iter().map(|(item, n)| n.saturating_sub(have.get(item).copied().unwrap_or(0))).sum::<u64>();
-    summary.duplicated +=
-        have.iter().map(|(item, n)| n.saturating_sub(want.get(item).copied().unwrap_or(0))).sum::<u64>();
+    summary.lost += want
+        .iter()
+        .map(|(item, n)| n.saturating_sub(have.get(item).copied().unwrap_or(0)))
+        .sum::<u64>();
+    summary.duplicated += have
+        .iter()
+        .map(|(item, n)| n.saturating_sub(want.get(item).copied().unwrap_or(0)))
+        .sum::<u64>();
     if expected.len() == found.len() {
         summary.out_of_order += expected.iter().zip(found).filter(|(a, b)| a != b).count() as u64;
     }
@@ -134,12 +152,20 @@ mod tests {
     #[test]
     fn an_orphan_or_open_call_is_invalid() {
         let openai = |json: &str| is_valid(v1::ContextFormat::OpenaiChat, json.as_bytes());
-        assert!(openai(r#"[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[{"id":"c"}]},{"role":"tool","tool_call_id":"c"}]"#));
+        assert!(openai(
+            r#"[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[{"id":"c"}]},{"role":"tool","tool_call_id":"c"}]"#
+        ));
         assert!(!openai(r#"[{"role":"tool","tool_call_id":"c"}]"#));
-        assert!(!openai(r#"[{"role":"assistant","tool_calls":[{"id":"c"}]},{"role":"user"}]"#));
+        assert!(!openai(
+            r#"[{"role":"assistant","tool_calls":[{"id":"c"}]},{"role":"user"}]"#
+        ));
         assert!(!openai("[]"));
         let anthropic = |json: &str| is_valid(v1::ContextFormat::Anthropic, json.as_bytes());
-        assert!(anthropic(r#"[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"tool_use","id":"c"}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c"}]}]"#));
-        assert!(!anthropic(r#"[{"role":"user","content":"x"},{"role":"user","content":"y"}]"#));
+        assert!(anthropic(
+            r#"[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"tool_use","id":"c"}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c"}]}]"#
+        ));
+        assert!(!anthropic(
+            r#"[{"role":"user","content":"x"},{"role":"user","content":"y"}]"#
+        ));
     }
 }

@@ -78,16 +78,30 @@ impl Driver {
             "queue": {"debounce_ms": 150},
             "memory": {"extract_delay_ms": 200},
         });
-        let policy = v1::Policy { profile: "goclaw".into(), overrides_json: overrides.to_string() };
-        let agent = v1::Agent { agent_id: script.agent.clone(), policy: Some(policy), ..Default::default() };
-        control.put_agent(v1::PutAgentRequest { agent: Some(agent) }).await?;
+        let policy = v1::Policy {
+            profile: "goclaw".into(),
+            overrides_json: overrides.to_string(),
+        };
+        let agent = v1::Agent {
+            agent_id: script.agent.clone(),
+            policy: Some(policy),
+            ..Default::default()
+        };
+        control
+            .put_agent(v1::PutAgentRequest { agent: Some(agent) })
+            .await?;
         let account = v1::ChannelAccount {
             channel: "telegram".into(),
             agent: script.agent.clone(),
             name: "demo".into(),
             ..Default::default()
         };
-        let put = control.put_channel_account(v1::PutChannelAccountRequest { account: Some(account) }).await?.into_inner();
+        let put = control
+            .put_channel_account(v1::PutChannelAccountRequest {
+                account: Some(account),
+            })
+            .await?
+            .into_inner();
         let account = put.account.context("no account")?;
         let key = |role: v1::Role, account: &str| v1::CreateApiKeyRequest {
             name: format!("demo {}", role.as_str_name()),
@@ -95,8 +109,16 @@ impl Driver {
             account: account.to_owned(),
             ..Default::default()
         };
-        let worker = control.create_api_key(key(v1::Role::Agent, "")).await?.into_inner().secret;
-        let channel = control.create_api_key(key(v1::Role::Channel, &account.account_id)).await?.into_inner().secret;
+        let worker = control
+            .create_api_key(key(v1::Role::Agent, ""))
+            .await?
+            .into_inner()
+            .secret;
+        let channel = control
+            .create_api_key(key(v1::Role::Channel, &account.account_id))
+            .await?
+            .into_inner()
+            .secret;
         Ok(Self {
             worker: admin.with_key(&worker)?,
             channel: admin.with_key(&channel)?,
@@ -114,7 +136,9 @@ impl Driver {
 
     pub fn start_worker(&self, tally: Tally) -> Background<anyhow::Result<()>> {
         let stop = CancellationToken::new();
-        let worker = Worker::new(self.worker.clone(), "demo").concurrency(CONCURRENCY).stop_with(stop.clone());
+        let worker = Worker::new(self.worker.clone(), "demo")
+            .concurrency(CONCURRENCY)
+            .stop_with(stop.clone());
         let (parts, timeline) = (self.parts.clone(), self.timeline.clone());
         let run = worker.run(move |turn| agent::answer(turn, parts.clone(), tally.clone(), timeline.clone()));
         let task = tokio::spawn(async move { run.await.map_err(anyhow::Error::from) });
@@ -141,10 +165,14 @@ impl Driver {
     }
 
     async fn deliveries(&self, seen: &mut HashSet<String>) -> Result<(), colloquy_client::Error> {
-        let ask = v1::StreamDeliveriesRequest { account: self.account.clone() };
+        let ask = v1::StreamDeliveriesRequest {
+            account: self.account.clone(),
+        };
         let mut stream = self.channel.ingress().stream_deliveries(ask).await?.into_inner();
         while let Some(response) = stream.message().await? {
-            let Some(delivery) = response.delivery else { continue };
+            let Some(delivery) = response.delivery else {
+                continue;
+            };
             // Counted before the acknowledgement: one that comes again is the same one.
             if seen.insert(delivery.delivery_id.clone()) {
                 let texts = delivery.parts.iter().filter_map(|part| match &part.part {
@@ -153,7 +181,8 @@ impl Driver {
                 });
                 let text = texts.collect::<Vec<_>>().join(" ");
                 let chat = delivery.route.map(|route| route.chat).unwrap_or_default();
-                self.timeline.event("delivered", format!("chat {chat}"), excerpt(&text, 80));
+                self.timeline
+                    .event("delivered", format!("chat {chat}"), excerpt(&text, 80));
             }
             let ack = v1::AckDeliveryRequest {
                 delivery_id: delivery.delivery_id,
@@ -171,14 +200,19 @@ impl Driver {
         let accepted = Arc::new(AtomicU64::new(0));
         if let Some(order) = &script.order {
             for (conversation, turn) in order {
-                self.turn(&script.conversations[*conversation][*turn], &accepted).await?;
+                self.turn(&script.conversations[*conversation][*turn], &accepted)
+                    .await?;
             }
             return Ok(accepted.load(Ordering::SeqCst));
         }
         let hands = Arc::new(tokio::sync::Semaphore::new(CONCURRENCY));
         let mut playing = tokio::task::JoinSet::new();
         for turns in script.conversations.clone() {
-            let (driver, accepted, hand) = (self.clone(), accepted.clone(), hands.clone().acquire_owned().await?);
+            let (driver, accepted, hand) = (
+                self.clone(),
+                accepted.clone(),
+                hands.clone().acquire_owned().await?,
+            );
             playing.spawn(async move {
                 let _hand = hand;
                 for turn in &turns {
@@ -194,17 +228,26 @@ impl Driver {
     }
 
     async fn turn(&self, turn: &ScriptTurn, accepted: &AtomicU64) -> anyhow::Result<()> {
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner).insert(turn.chat.id, turn.clone());
+        self.parts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(turn.chat.id, turn.clone());
         let mut last = (String::new(), String::new());
         for text in &turn.texts {
             last = self.post(turn, text).await?;
             accepted.fetch_add(1, Ordering::SeqCst);
-            self.timeline.event("accepted", &turn.sender_name, excerpt(text, 80));
+            self.timeline
+                .event("accepted", &turn.sender_name, excerpt(text, 80));
         }
         let (session, message) = last;
         let outcome = tokio::time::timeout(ANSWER_WITHIN, self.outcome(&session, &message)).await;
-        let outcome = outcome.with_context(|| format!("no answer to “{}”", excerpt(&turn.texts[0], 60)))??;
-        self.timeline.event("committed", &turn.sender_name, format!("{} entries, {outcome}", turn.texts.len() + turn.entries.len()));
+        let outcome =
+            outcome.with_context(|| format!("no answer to “{}”", excerpt(&turn.texts[0], 60)))??;
+        self.timeline.event(
+            "committed",
+            &turn.sender_name,
+            format!("{} entries, {outcome}", turn.texts.len() + turn.entries.len()),
+        );
         if outcome != "ANSWERED" {
             bail!("the message ended as {outcome}");
         }
@@ -226,7 +269,10 @@ impl Driver {
             },
         });
         for _ in 0..60 {
-            let call = self.http.post(&self.webhook).header("x-telegram-bot-api-secret-token", &self.secret);
+            let call = self
+                .http
+                .post(&self.webhook)
+                .header("x-telegram-bot-api-secret-token", &self.secret);
             match call.json(&update).send().await {
                 Ok(answer) if answer.status().is_success() => {
                     let body: Value = answer.json().await?;
@@ -237,7 +283,11 @@ impl Driver {
                     return Ok((text("session_id"), text("message_id")));
                 }
                 Ok(answer) if answer.status().is_client_error() => {
-                    bail!("the webhook answered {}: {}", answer.status(), answer.text().await?);
+                    bail!(
+                        "the webhook answered {}: {}",
+                        answer.status(),
+                        answer.text().await?
+                    );
                 }
                 _ => tokio::time::sleep(Duration::from_millis(200)).await,
             }
@@ -248,14 +298,25 @@ impl Driver {
     /// Waits until the message has an end.
     async fn outcome(&self, session: &str, message: &str) -> anyhow::Result<String> {
         loop {
-            let ask = v1::GetQueueRequest { session_id: session.to_owned(), outcomes: 20 };
+            let ask = v1::GetQueueRequest {
+                session_id: session.to_owned(),
+                outcomes: 20,
+            };
             let queue = self.admin.retry.call(|| {
                 let (mut router, ask) = (self.admin.router(), ask.clone());
                 async move { router.get_queue(ask).await }
             });
-            let found = queue.await?.outcomes.into_iter().find(|outcome| outcome.message_id == message);
+            let found = queue
+                .await?
+                .outcomes
+                .into_iter()
+                .find(|outcome| outcome.message_id == message);
             if let Some(outcome) = found.filter(|outcome| outcome.outcome() != v1::Outcome::Unspecified) {
-                return Ok(outcome.outcome().as_str_name().trim_start_matches("OUTCOME_").to_owned());
+                return Ok(outcome
+                    .outcome()
+                    .as_str_name()
+                    .trim_start_matches("OUTCOME_")
+                    .to_owned());
             }
             tokio::time::sleep(LOOK).await;
         }
@@ -267,7 +328,12 @@ impl Driver {
         let end = tokio::time::Instant::now() + SETTLE_WITHIN;
         loop {
             let jobs = self.jobs().await?;
-            let ended = |job: &&v1::Job| matches!(job.state(), v1::JobState::Done | v1::JobState::Cancelled | v1::JobState::Dead);
+            let ended = |job: &&v1::Job| {
+                matches!(
+                    job.state(),
+                    v1::JobState::Done | v1::JobState::Cancelled | v1::JobState::Dead
+                )
+            };
             if jobs.iter().all(|job| ended(&job)) {
                 self.show_jobs(script, &jobs).await?;
                 return Ok(());
@@ -276,7 +342,14 @@ impl Driver {
                 let open: Vec<String> = jobs
                     .iter()
                     .filter(|job| !ended(job))
-                    .map(|job| format!("{} {} {}", job.kind().as_str_name(), job.state().as_str_name(), job.error))
+                    .map(|job| {
+                        format!(
+                            "{} {} {}",
+                            job.kind().as_str_name(),
+                            job.state().as_str_name(),
+                            job.error
+                        )
+                    })
                     .collect();
                 bail!("jobs are still open: {}", open.join("; "));
             }
@@ -287,7 +360,11 @@ impl Driver {
     async fn jobs(&self) -> anyhow::Result<Vec<v1::Job>> {
         let (mut jobs, mut page_token) = (Vec::new(), String::new());
         loop {
-            let ask = v1::ListJobsRequest { page_size: 500, page_token, ..Default::default() };
+            let ask = v1::ListJobsRequest {
+                page_size: 500,
+                page_token,
+                ..Default::default()
+            };
             let page = self.admin.compactor().list_jobs(ask).await?.into_inner();
             jobs.extend(page.jobs);
             if page.next_page_token.is_empty() {
@@ -310,16 +387,36 @@ impl Driver {
                     ),
                 ),
                 v1::JobKind::MemoryExtract if result["added"].as_u64().unwrap_or(0) > 0 => {
-                    self.timeline.event("remembered", &script.agent, format!("{} facts", result["added"]));
+                    self.timeline
+                        .event("remembered", &script.agent, format!("{} facts", result["added"]));
                 }
                 _ => {}
             }
         }
         for turns in &script.conversations {
             let session = self.session(&turns[0].chat).await?;
-            let ask = v1::ListMemoriesRequest { session_id: session.session_id, page_size: 500, ..Default::default() };
-            for memory in self.admin.memory().list_memories(ask).await?.into_inner().memories {
-                self.timeline.event("memory", memory.kind().as_str_name().trim_start_matches("MEMORY_KIND_").to_lowercase(), excerpt(&memory.text, 90));
+            let ask = v1::ListMemoriesRequest {
+                session_id: session.session_id,
+                page_size: 500,
+                ..Default::default()
+            };
+            for memory in self
+                .admin
+                .memory()
+                .list_memories(ask)
+                .await?
+                .into_inner()
+                .memories
+            {
+                self.timeline.event(
+                    "memory",
+                    memory
+                        .kind()
+                        .as_str_name()
+                        .trim_start_matches("MEMORY_KIND_")
+                        .to_lowercase(),
+                    excerpt(&memory.text, 90),
+                );
             }
         }
         Ok(())
@@ -327,15 +424,33 @@ impl Driver {
 
     /// Asks what the script wants recalled.
     pub async fn recall(&self, script: &Script) -> anyhow::Result<()> {
-        let Some((chat, query, expect)) = &script.recall else { return Ok(()) };
+        let Some((chat, query, expect)) = &script.recall else {
+            return Ok(());
+        };
         self.timeline.title("Recall");
-        let session = self.session(&Chat { id: *chat, group: false }).await?;
-        let ask = v1::RecallRequest { session_id: session.session_id, query: query.clone(), ..Default::default() };
+        let session = self
+            .session(&Chat {
+                id: *chat,
+                group: false,
+            })
+            .await?;
+        let ask = v1::RecallRequest {
+            session_id: session.session_id,
+            query: query.clone(),
+            ..Default::default()
+        };
         let found = self.admin.memory().recall(ask).await?.into_inner();
-        let best = found.results.first().and_then(|result| result.memory.as_ref().map(|m| (result.score, m.text.clone())));
+        let best = found
+            .results
+            .first()
+            .and_then(|result| result.memory.as_ref().map(|m| (result.score, m.text.clone())));
         match best {
             Some((score, text)) if text.contains(expect) => {
-                self.timeline.event("recalled", format!("score {score:.2}"), format!("“{query}” → {text}"));
+                self.timeline.event(
+                    "recalled",
+                    format!("score {score:.2}"),
+                    format!("“{query}” → {text}"),
+                );
                 Ok(())
             }
             other => bail!("“{query}” recalled {other:?}, expected “{expect}”"),
@@ -345,13 +460,32 @@ impl Driver {
     pub async fn session(&self, chat: &Chat) -> anyhow::Result<v1::Session> {
         let kind = if chat.group { "group" } else { "direct" };
         let key = format!("agent:{}:telegram:{kind}:{}", self.agent, chat.id);
-        let ask = v1::GetSessionRequest { session: Some(v1::get_session_request::Session::Key(key)) };
-        self.admin.history().get_session(ask).await?.into_inner().session.context("no session")
+        let ask = v1::GetSessionRequest {
+            session: Some(v1::get_session_request::Session::Key(key)),
+        };
+        self.admin
+            .history()
+            .get_session(ask)
+            .await?
+            .into_inner()
+            .session
+            .context("no session")
     }
 
     pub async fn memories(&self, session_id: &str) -> anyhow::Result<u64> {
-        let ask = v1::ListMemoriesRequest { session_id: session_id.to_owned(), page_size: 500, ..Default::default() };
-        Ok(self.admin.memory().list_memories(ask).await?.into_inner().memories.len() as u64)
+        let ask = v1::ListMemoriesRequest {
+            session_id: session_id.to_owned(),
+            page_size: 500,
+            ..Default::default()
+        };
+        Ok(self
+            .admin
+            .memory()
+            .list_memories(ask)
+            .await?
+            .into_inner()
+            .memories
+            .len() as u64)
     }
 
     /// Every entry of the session's transcript.
@@ -379,5 +513,7 @@ impl Driver {
 /// Plain HTTP only: the webhooks are on this machine.
 fn http_client() -> anyhow::Result<reqwest::Client> {
     colloquy_llm::install_tls();
-    Ok(reqwest::Client::builder().timeout(Duration::from_secs(20)).build()?)
+    Ok(reqwest::Client::builder()
+        .timeout(Duration::from_secs(20))
+        .build()?)
 }

@@ -23,8 +23,10 @@ use std::time::Instant;
 
 /// Needs nothing but this binary.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  colloquy demo\n  colloquy demo --transcript chats.json.gz --json\n  \
-                        colloquy demo --stores postgres=postgres://postgres@127.0.0.1/demo,redis=redis://127.0.0.1,nats=nats://127.0.0.1")]
+#[command(
+    after_help = "Examples:\n  colloquy demo\n  colloquy demo --transcript chats.json.gz --json\n  \
+                        colloquy demo --stores postgres=postgres://postgres@127.0.0.1/demo,redis=redis://127.0.0.1,nats=nats://127.0.0.1"
+)]
 pub struct Args {
     /// Play a chat transcript in OpenAI's format instead: a JSON list of messages, or a list of objects with such a
     /// list under `traj` or `messages` (one session each); plain or gzip.
@@ -74,9 +76,14 @@ impl Summary {
 }
 
 pub async fn run(args: Args, json: bool) -> anyhow::Result<ExitCode> {
-    telemetry::init(&TelemetryConfig { log: args.log.clone(), ..TelemetryConfig::default() });
+    telemetry::init(&TelemetryConfig {
+        log: args.log.clone(),
+        ..TelemetryConfig::default()
+    });
     let script = match &args.transcript {
-        Some(file) => Script::from_transcript(file).with_context(|| format!("cannot play {}", file.display()))?,
+        Some(file) => {
+            Script::from_transcript(file).with_context(|| format!("cannot play {}", file.display()))?
+        }
         None => Script::bundled()?,
     };
     let timeline = Timeline::new(!json);
@@ -91,7 +98,11 @@ pub async fn run(args: Args, json: bool) -> anyhow::Result<ExitCode> {
     } else {
         timeline.summary(&summary);
     }
-    Ok(if summary.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if summary.is_clean() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 async fn play(target: &Target, script: &Script, timeline: &Timeline) -> anyhow::Result<Summary> {
@@ -99,7 +110,10 @@ async fn play(target: &Target, script: &Script, timeline: &Timeline) -> anyhow::
     let worker = driver.start_worker(tally.clone());
     let deliveries = driver.start_deliveries();
     let accepted = driver.play(script).await?;
-    let mut summary = Summary { accepted, ..Summary::default() };
+    let mut summary = Summary {
+        accepted,
+        ..Summary::default()
+    };
     driver.settle(script).await?;
     driver.recall(script).await?;
     check::read_back(&driver, script, &mut summary).await?;

@@ -86,9 +86,15 @@ impl Script {
         let mut conversations: Vec<Vec<ScriptTurn>> = Vec::new();
         let (mut places, mut order) = (BTreeMap::new(), Vec::new());
         for (number, turn) in bundle.turns.iter().enumerate() {
-            let user = bundle.users.get(&turn.user).with_context(|| format!("no user {}", turn.user))?;
+            let user = bundle
+                .users
+                .get(&turn.user)
+                .with_context(|| format!("no user {}", turn.user))?;
             let group = turn.chat == "group";
-            let chat = Chat { id: if group { bundle.group } else { user.id }, group };
+            let chat = Chat {
+                id: if group { bundle.group } else { user.id },
+                group,
+            };
             let place = *places.entry(chat.id).or_insert_with(|| {
                 conversations.push(Vec::new());
                 conversations.len() - 1
@@ -102,9 +108,17 @@ impl Script {
                 entries: bundled_entries(number, turn),
             });
         }
-        let asker = bundle.users.get(&bundle.recall.user).context("no user to recall for")?;
+        let asker = bundle
+            .users
+            .get(&bundle.recall.user)
+            .context("no user to recall for")?;
         let recall = Some((asker.id, bundle.recall.query, bundle.recall.expect));
-        Ok(Self { agent: bundle.agent, conversations, order: Some(order), recall })
+        Ok(Self {
+            agent: bundle.agent,
+            conversations,
+            order: Some(order),
+            recall,
+        })
     }
 
     /// Chats in OpenAI's format, plain or gzip.
@@ -120,10 +134,20 @@ impl Script {
         if lists.is_empty() {
             bail!("no list of messages, and no objects with one under `traj`, `messages` or `history`");
         }
-        let turns = |(number, list): (usize, &Vec<Value>)| transcript_turns(i64::try_from(number).unwrap_or(0) + 1, list);
+        let turns = |(number, list): (usize, &Vec<Value>)| {
+            transcript_turns(i64::try_from(number).unwrap_or(0) + 1, list)
+        };
         let conversations: Vec<Vec<ScriptTurn>> = lists.into_iter().enumerate().map(turns).collect();
-        let conversations = conversations.into_iter().filter(|turns| !turns.is_empty()).collect();
-        Ok(Self { agent: "default".into(), conversations, order: None, recall: None })
+        let conversations = conversations
+            .into_iter()
+            .filter(|turns| !turns.is_empty())
+            .collect();
+        Ok(Self {
+            agent: "default".into(),
+            conversations,
+            order: None,
+            recall: None,
+        })
     }
 }
 
@@ -131,7 +155,11 @@ fn bundled_entries(number: usize, turn: &BundleTurn) -> Vec<Message> {
     let mut entries = Vec::new();
     for (index, call) in turn.calls.iter().enumerate() {
         let id = format!("call_{number}_{index}");
-        let asked = ToolCall { id: id.clone(), name: call.name.clone(), arguments: call.arguments.to_string() };
+        let asked = ToolCall {
+            id: id.clone(),
+            name: call.name.clone(),
+            arguments: call.arguments.to_string(),
+        };
         entries.push(Message::new(Role::Assistant, vec![Part::ToolCall(asked)]));
         entries.push(Message::tool_result(id, &call.name, result_text(call)));
     }
@@ -146,9 +174,16 @@ fn result_text(call: &BundleCall) -> String {
     while text.chars().count() < call.result_chars {
         row += 1;
         let mixed = row.wrapping_mul(2_654_435_761) % 100_000;
-        text.push_str(&format!("\n{row:05};dock {:02};{};{:.2}", mixed % 24, ["ok", "low", "busy"][(mixed % 3) as usize], 11.0 + (mixed % 200) as f64 / 100.0));
+        text.push_str(&format!(
+            "\n{row:05};dock {:02};{};{:.2}",
+            mixed % 24,
+            ["ok", "low", "busy"][(mixed % 3) as usize],
+            11.0 + (mixed % 200) as f64 / 100.0
+        ));
     }
-    text.chars().take(call.result_chars.max(call.lead.chars().count())).collect()
+    text.chars()
+        .take(call.result_chars.max(call.lead.chars().count()))
+        .collect()
 }
 
 /// The message lists of a document.
@@ -180,7 +215,10 @@ fn transcript_turns(chat: i64, list: &[Value]) -> Vec<ScriptTurn> {
                 match turns.last_mut().filter(|turn| turn.entries.is_empty()) {
                     Some(turn) => turn.texts.push(text),
                     None => turns.push(ScriptTurn {
-                        chat: Chat { id: chat, group: false },
+                        chat: Chat {
+                            id: chat,
+                            group: false,
+                        },
                         sender_id: chat,
                         sender_name: format!("user {chat}"),
                         texts: vec![text],
@@ -208,9 +246,11 @@ fn extend(turns: &mut [ScriptTurn], message: Message) {
 fn content_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
-        Value::Array(parts) => {
-            parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
-        }
+        Value::Array(parts) => parts
+            .iter()
+            .filter_map(|part| part["text"].as_str())
+            .collect::<Vec<_>>()
+            .join("\n"),
         _ => String::new(),
     }
 }
@@ -238,7 +278,10 @@ fn assistant(message: &Value) -> Message {
 fn tool(message: &Value) -> Message {
     let call_id = match &message["tool_call_id"] {
         Value::String(id) => id.clone(),
-        _ => message["tool_call_ids"][0].as_str().unwrap_or_default().to_owned(),
+        _ => message["tool_call_ids"][0]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
     };
     let result = ToolResult {
         call_id,
@@ -257,16 +300,28 @@ mod tests {
     fn the_bundled_conversation_is_what_it_says() {
         let script = Script::bundled().unwrap();
         let turns: Vec<&ScriptTurn> = script.conversations.iter().flatten().collect();
-        let messages: usize = turns.iter().map(|turn| turn.texts.len() + turn.entries.len()).sum();
+        let messages: usize = turns
+            .iter()
+            .map(|turn| turn.texts.len() + turn.entries.len())
+            .sum();
         assert!(messages >= 60, "{messages}");
         let sizes: Vec<usize> = turns
             .iter()
             .flat_map(|turn| &turn.entries)
             .flat_map(Message::tool_results)
             .flat_map(|result| &result.parts)
-            .map(|part| if let Part::Text { text } = part { text.chars().count() } else { 0 })
+            .map(|part| {
+                if let Part::Text { text } = part {
+                    text.chars().count()
+                } else {
+                    0
+                }
+            })
             .collect();
-        assert!(sizes.iter().any(|size| *size <= 220) && sizes.contains(&60_000), "{sizes:?}");
+        assert!(
+            sizes.iter().any(|size| *size <= 220) && sizes.contains(&60_000),
+            "{sizes:?}"
+        );
         assert!(script.conversations.len() >= 4);
     }
 
@@ -284,6 +339,9 @@ mod tests {
         assert_eq!(message_lists(&list).len(), 1);
         assert_eq!(message_lists(&nested).len(), 2);
         let turns = transcript_turns(1, list.as_array().unwrap());
-        assert_eq!((turns.len(), turns[0].entries.len(), turns[1].entries.len()), (2, 3, 0));
+        assert_eq!(
+            (turns.len(), turns[0].entries.len(), turns[1].entries.len()),
+            (2, 3, 0)
+        );
     }
 }

@@ -25,10 +25,18 @@ impl FromStr for Stores {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let find = |name: &str| {
-            let found = text.split(',').find_map(|part| part.trim().strip_prefix(&format!("{name}=")));
-            found.map(str::to_owned).ok_or_else(|| format!("`{name}=URL` is missing"))
+            let found = text
+                .split(',')
+                .find_map(|part| part.trim().strip_prefix(&format!("{name}=")));
+            found
+                .map(str::to_owned)
+                .ok_or_else(|| format!("`{name}=URL` is missing"))
         };
-        Ok(Self { postgres: find("postgres")?, redis: find("redis")?, nats: find("nats")? })
+        Ok(Self {
+            postgres: find("postgres")?,
+            redis: find("redis")?,
+            nats: find("nats")?,
+        })
     }
 }
 
@@ -88,20 +96,33 @@ impl Target {
             let place = SERVICES.iter().position(|name| *name == service).unwrap_or(0);
             format!("http://{}", grpc[place])
         };
-        let (http, program) = (address(), std::env::current_exe().context("where is this program?")?);
+        let (http, program) = (
+            address(),
+            std::env::current_exe().context("where is this program?")?,
+        );
         let environment = environment(&config, log, &url);
-        let migrated = command(&program, &environment).arg("migrate").stdout(Stdio::null()).status().await?;
+        let migrated = command(&program, &environment)
+            .arg("migrate")
+            .stdout(Stdio::null())
+            .status()
+            .await?;
         if !migrated.success() {
             bail!("the schema could not be brought up to date ({migrated})");
         }
         let mut processes = Vec::new();
         for (service, listen) in SERVICES.iter().zip(&grpc) {
             let mut process = command(&program, &environment);
-            process.args(["serve", service]).env("COLLOQUY_SERVER__GRPC_LISTEN", listen);
+            process
+                .args(["serve", service])
+                .env("COLLOQUY_SERVER__GRPC_LISTEN", listen);
             if *service == "ingress" {
                 process.env("COLLOQUY_SERVER__HTTP_LISTEN", &http);
             }
-            processes.push(process.spawn().with_context(|| format!("cannot start {service}"))?);
+            processes.push(
+                process
+                    .spawn()
+                    .with_context(|| format!("cannot start {service}"))?,
+            );
         }
         for listen in grpc.iter().chain([&http]) {
             listening(listen).await?;
@@ -115,7 +136,13 @@ impl Target {
             compactor: url("compactor"),
         };
         let client = Client::connect_each(&addresses, &config.auth.operator_key)?;
-        Ok(Self { running: None, processes, client, webhooks: format!("http://{http}"), _folder: None })
+        Ok(Self {
+            running: None,
+            processes,
+            client,
+            webhooks: format!("http://{http}"),
+            _folder: None,
+        })
     }
 
     pub async fn stop(mut self) {
@@ -148,7 +175,10 @@ fn environment(config: &Config, log: &str, url: &dyn Fn(&str) -> String) -> Vec<
     .map(|(name, value)| (format!("COLLOQUY_{name}"), value))
     .collect();
     for service in SERVICES {
-        variables.push((format!("COLLOQUY_SERVICES__{}", service.to_uppercase()), url(service)));
+        variables.push((
+            format!("COLLOQUY_SERVICES__{}", service.to_uppercase()),
+            url(service),
+        ));
     }
     variables
 }

@@ -14,7 +14,10 @@ pub struct Timeline {
 
 impl Timeline {
     pub fn new(shown: bool) -> Self {
-        Self { shown, start: Arc::new(Instant::now()) }
+        Self {
+            shown,
+            start: Arc::new(Instant::now()),
+        }
     }
 
     /// A heading.
@@ -37,14 +40,22 @@ impl Timeline {
         println!("\nSummary");
         let line = |name: &str, value: String| println!("  {name:<22} {value}");
         line("messages accepted", summary.accepted.to_string());
-        line("turns answered", format!("{} ({} committed)", summary.turns, summary.committed));
+        line(
+            "turns answered",
+            format!("{} ({} committed)", summary.turns, summary.committed),
+        );
         line("entries stored", summary.entries.to_string());
         line("replies delivered", summary.deliveries.to_string());
         line(
             "contexts built",
             format!(
                 "{}: {} tokens in reach, {} sent; {} results trimmed, {} cleared, {} repairs",
-                context.built, context.tokens_in, context.tokens_out, context.trimmed, context.cleared, context.repaired
+                context.built,
+                context.tokens_in,
+                context.tokens_out,
+                context.trimmed,
+                context.cleared,
+                context.repaired
             ),
         );
         line("compactions", summary.compactions.to_string());
@@ -57,12 +68,23 @@ impl Timeline {
             ),
         );
         line("time", format!("{:.1} s", summary.elapsed_ms as f64 / 1_000.0));
-        println!("\n{}", if summary.is_clean() { "Everything that was said is there, once and in order." } else { "Something is wrong: see the counts above." });
+        println!(
+            "\n{}",
+            if summary.is_clean() {
+                "Everything that was said is there, once and in order."
+            } else {
+                "Something is wrong: see the counts above."
+            }
+        );
     }
 }
 
 /// The beginning of a text on one line.
 pub fn excerpt(text: &str, chars: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= chars { line } else { format!("{}…", line.chars().take(chars).collect::<String>()) }
+    if line.chars().count() <= chars {
+        line
+    } else {
+        format!("{}…", line.chars().take(chars).collect::<String>())
+    }
 }

@@ -41,9 +41,19 @@ struct Sender {
 /// # Errors
 /// `BAD_CREDENTIAL` when the signature is missing, malformed or another key's.
 pub fn verify(header: Option<&[u8]>, body: &[u8], secret: &str) -> Result<()> {
-    let wrong = || Error::new(Reason::BadCredential, format!("{SIGNATURE_HEADER} does not sign this body"));
-    let text = header.and_then(|value| std::str::from_utf8(value).ok()).ok_or_else(wrong)?;
-    let given = text.strip_prefix("sha256=").and_then(|digits| hex::decode(digits).ok()).ok_or_else(wrong)?;
+    let wrong = || {
+        Error::new(
+            Reason::BadCredential,
+            format!("{SIGNATURE_HEADER} does not sign this body"),
+        )
+    };
+    let text = header
+        .and_then(|value| std::str::from_utf8(value).ok())
+        .ok_or_else(wrong)?;
+    let given = text
+        .strip_prefix("sha256=")
+        .and_then(|digits| hex::decode(digits).ok())
+        .ok_or_else(wrong)?;
     if secret.is_empty() {
         return Err(wrong());
     }
@@ -52,11 +62,15 @@ pub fn verify(header: Option<&[u8]>, body: &[u8], secret: &str) -> Result<()> {
 
 /// The header's value for a body.
 pub fn sign(body: &[u8], secret: &str) -> String {
-    format!("sha256={}", hex::encode(signer(secret, body).finalize().into_bytes()))
+    format!(
+        "sha256={}",
+        hex::encode(signer(secret, body).finalize().into_bytes())
+    )
 }
 
 fn signer(secret: &str, body: &[u8]) -> Hmac<Sha256> {
-    let mut signer = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes keys of any length");
+    let mut signer =
+        Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes keys of any length");
     signer.update(body);
     signer
 }
@@ -67,9 +81,16 @@ pub fn normalise(body: &[u8]) -> Result<Received> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let body: Body = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let path = error.path().to_string();
-        Error::invalid(if path == "." { "body".into() } else { path }, error.into_inner().to_string())
+        Error::invalid(
+            if path == "." { "body".into() } else { path },
+            error.into_inner().to_string(),
+        )
     })?;
-    for (field, value) in [("id", &body.id), ("chat", &body.chat), ("sender.id", &body.sender.id)] {
+    for (field, value) in [
+        ("id", &body.id),
+        ("chat", &body.chat),
+        ("sender.id", &body.sender.id),
+    ] {
         if value.trim().is_empty() {
             return Err(Error::invalid(field, "is blank"));
         }
@@ -83,9 +104,16 @@ pub fn normalise(body: &[u8]) -> Result<Received> {
         chat: body.chat,
         topic: body.topic,
         thread: body.thread,
-        sender: Author { id: body.sender.id, name: body.sender.name },
+        sender: Author {
+            id: body.sender.id,
+            name: body.sender.name,
+        },
         parts: vec![Part::text(body.text)],
-        provenance: if body.untrusted { Provenance::Untrusted } else { Provenance::Owner },
+        provenance: if body.untrusted {
+            Provenance::Untrusted
+        } else {
+            Provenance::Owner
+        },
         message_id: body.id,
     })))
 }

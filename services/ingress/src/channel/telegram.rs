@@ -12,11 +12,15 @@ pub const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
 /// # Errors
 /// `BAD_CREDENTIAL` when the header is missing or another secret.
 pub fn verify(header: Option<&[u8]>, secret: &str) -> Result<()> {
-    let genuine = header.is_some_and(|given| !secret.is_empty() && bool::from(given.ct_eq(secret.as_bytes())));
+    let genuine =
+        header.is_some_and(|given| !secret.is_empty() && bool::from(given.ct_eq(secret.as_bytes())));
     if genuine {
         return Ok(());
     }
-    Err(Error::new(Reason::BadCredential, format!("the {SECRET_HEADER} header does not carry the account's secret")))
+    Err(Error::new(
+        Reason::BadCredential,
+        format!("the {SECRET_HEADER} header does not carry the account's secret"),
+    ))
 }
 
 /// # Errors
@@ -27,9 +31,15 @@ pub fn normalise(body: &[u8]) -> Result<Received> {
     if !update["update_id"].is_i64() {
         return Err(Error::invalid("update_id", "an update has a numeric `update_id`"));
     }
-    let found = ["message", "edited_message", "channel_post", "edited_channel_post", "business_message"]
-        .into_iter()
-        .find_map(|kind| update.get(kind).map(|message| (kind, message)));
+    let found = [
+        "message",
+        "edited_message",
+        "channel_post",
+        "edited_channel_post",
+        "business_message",
+    ]
+    .into_iter()
+    .find_map(|kind| update.get(kind).map(|message| (kind, message)));
     match found {
         Some((kind, message)) => normalise_message(kind, message),
         None => Ok(Received::Ignored("not a message")),
@@ -38,9 +48,10 @@ pub fn normalise(body: &[u8]) -> Result<Received> {
 
 fn normalise_message(kind: &str, message: &Value) -> Result<Received> {
     let chat = &message["chat"];
-    let chat_id = id_of(&chat["id"]).ok_or_else(|| Error::invalid(format!("{kind}.chat.id"), "is missing"))?;
-    let message_id =
-        id_of(&message["message_id"]).ok_or_else(|| Error::invalid(format!("{kind}.message_id"), "is missing"))?;
+    let chat_id =
+        id_of(&chat["id"]).ok_or_else(|| Error::invalid(format!("{kind}.chat.id"), "is missing"))?;
+    let message_id = id_of(&message["message_id"])
+        .ok_or_else(|| Error::invalid(format!("{kind}.message_id"), "is missing"))?;
     let parts = parts_of(message);
     if parts.is_empty() {
         return Ok(Received::Ignored("nothing to answer"));
@@ -51,8 +62,12 @@ fn normalise_message(kind: &str, message: &Value) -> Result<Received> {
         _ => ChatKind::Group,
     };
     let thread = id_of(&message["message_thread_id"]);
-    let topic = thread.clone().filter(|_| chat_kind == ChatKind::Group && message["is_topic_message"] == true);
-    let edited = id_of(&message["edit_date"]).map(|date| format!(":edit:{date}")).unwrap_or_default();
+    let topic = thread
+        .clone()
+        .filter(|_| chat_kind == ChatKind::Group && message["is_topic_message"] == true);
+    let edited = id_of(&message["edit_date"])
+        .map(|date| format!(":edit:{date}"))
+        .unwrap_or_default();
     Ok(Received::Message(Box::new(Inbound {
         chat_kind,
         topic,
@@ -76,18 +91,32 @@ fn id_of(value: &Value) -> Option<String> {
 }
 
 fn sender_of(message: &Value) -> Author {
-    let from = if message["from"].is_object() { &message["from"] } else { &message["sender_chat"] };
+    let from = if message["from"].is_object() {
+        &message["from"]
+    } else {
+        &message["sender_chat"]
+    };
     let from = if from.is_object() { from } else { &message["chat"] };
     let names = ["first_name", "last_name", "title"].map(|field| from[field].as_str().unwrap_or_default());
     Author {
         id: id_of(&from["id"]).unwrap_or_default(),
-        name: names.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(" "),
+        name: names
+            .into_iter()
+            .filter(|name| !name.is_empty())
+            .collect::<Vec<_>>()
+            .join(" "),
     }
 }
 
 /// What somebody else wrote is not the sender's word.
 fn provenance_of(message: &Value) -> Provenance {
-    let forwarded = ["forward_origin", "forward_from", "forward_from_chat", "forward_sender_name", "forward_date"];
+    let forwarded = [
+        "forward_origin",
+        "forward_from",
+        "forward_from_chat",
+        "forward_sender_name",
+        "forward_date",
+    ];
     if forwarded.into_iter().any(|field| message.get(field).is_some()) {
         Provenance::Untrusted
     } else {
@@ -124,7 +153,12 @@ fn media_of(file: &Value, kind: MediaKind) -> Option<Part> {
     let reference = format!("telegram:{}", file["file_id"].as_str()?);
     let text = |field: &str| file[field].as_str().unwrap_or_default().to_owned();
     let (mime, name) = (text("mime_type"), text("file_name"));
-    Some(Part::Media(Media { kind, mime, name, data: MediaData::Reference(reference) }))
+    Some(Part::Media(Media {
+        kind,
+        mime,
+        name,
+        data: MediaData::Reference(reference),
+    }))
 }
 
 /// A contact or a place is something a person said, in words.
@@ -133,8 +167,10 @@ fn place_of(message: &Value) -> Option<Part> {
         let name = message["contact"]["first_name"].as_str().unwrap_or_default();
         return Some(Part::text(format!("[contact: {name} {number}]")));
     }
-    let (latitude, longitude) =
-        (message["location"]["latitude"].as_f64()?, message["location"]["longitude"].as_f64()?);
+    let (latitude, longitude) = (
+        message["location"]["latitude"].as_f64()?,
+        message["location"]["longitude"].as_f64()?,
+    );
     Some(Part::text(format!("[location: {latitude}, {longitude}]")))
 }
 
@@ -193,8 +229,18 @@ mod tests {
     fn what_is_no_message_is_ignored_and_what_is_no_update_is_refused() {
         let poll = json!({"update_id": 1, "poll": {}}).to_string();
         assert!(matches!(normalise(poll.as_bytes()), Ok(Received::Ignored(_))));
-        for body in [&b"{"[..], b"[]", b"{\"message\":{}}", b"{\"update_id\":1,\"message\":{}}", b"\xff\xfe"] {
-            assert_eq!(normalise(body).unwrap_err().reason, Reason::InvalidField, "{body:?}");
+        for body in [
+            &b"{"[..],
+            b"[]",
+            b"{\"message\":{}}",
+            b"{\"update_id\":1,\"message\":{}}",
+            b"\xff\xfe",
+        ] {
+            assert_eq!(
+                normalise(body).unwrap_err().reason,
+                Reason::InvalidField,
+                "{body:?}"
+            );
         }
     }
 
