@@ -5,8 +5,9 @@ use colloquy_bus::{Bus, JetStreamBus, MemoryBus};
 use colloquy_coord::{Coord, MemoryCoord, RedisCoord};
 use colloquy_service_kit::run::connect_within;
 use colloquy_storage::{ControlStore, HistoryStore, MemoryStore};
+use colloquy_storage_pg::{PgOptions, PgStore};
 use colloquy_storage_sqlite::{SqliteOptions, SqliteStore};
-use colloquy_types::{Result, SystemClock};
+use colloquy_types::{Error, Result, SystemClock};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,18 @@ pub struct Stores {
 /// # Errors
 /// `DEPENDENCY` when the database does not answer in time.
 pub async fn stores(config: &Config) -> Result<Stores> {
+    if !config.postgres.url.is_empty() {
+        let options = PgOptions {
+            max_connections: config.postgres.max_connections,
+            ..PgOptions::new(&config.postgres.url)
+        };
+        let store = Arc::new(connect_within("postgres", WAIT, || PgStore::connect(&options)).await?);
+        return Ok(Stores {
+            control: store.clone(),
+            history: store.clone(),
+            memory: store,
+        });
+    }
     let options = if config.sqlite.path.is_empty() {
         SqliteOptions::memory()
     } else {
@@ -62,5 +75,17 @@ pub async fn bus(config: &Config) -> Result<Arc<dyn Bus>> {
 /// # Errors
 /// `DEPENDENCY` when the database does not answer, `INVALID_FIELD` when no owner is configured.
 pub async fn migrate(config: &Config) -> Result<()> {
-    stores(config).await.map(|_| ())
+    if config.postgres.url.is_empty() && config.postgres.owner_url.is_empty() {
+        return stores(config).await.map(|_| ());
+    }
+    if config.postgres.owner_url.is_empty() {
+        return Err(Error::invalid(
+            "postgres.owner_url",
+            "is needed: the application's role may not change the schema",
+        ));
+    }
+    connect_within("postgres", WAIT, || {
+        colloquy_storage_pg::migrate(&config.postgres.owner_url)
+    })
+    .await
 }

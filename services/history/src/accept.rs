@@ -73,6 +73,15 @@ fn input(
         .transpose()
         .map_err(|error| error.within("route"))?;
     let sender = request.sender.map(Author::from).unwrap_or_default();
+    for (field, text) in [
+        ("sender.id", &sender.id),
+        ("sender.name", &sender.name),
+        ("dedupe_key", &request.dedupe_key),
+    ] {
+        if text.contains('\0') {
+            return Err(Error::invalid(field, "holds NUL"));
+        }
+    }
     let message = message(required("message", request.message)?, &sender, &known.policy)?;
     let event = AcceptEvent {
         message: MessageId::new(),

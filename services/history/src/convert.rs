@@ -109,8 +109,8 @@ pub fn usage(usage: v1::Usage) -> Usage {
         cache_write_tokens: usage.cache_write_tokens,
         context_tokens: usage.context_tokens,
         window_tokens: usage.window_tokens,
-        provider: usage.provider,
-        model: usage.model,
+        provider: usage.provider.replace('\0', ""),
+        model: usage.model.replace('\0', ""),
     }
 }
 

@@ -287,7 +287,7 @@ pub async fn release(
     request: v1::HistoryServiceReleaseTurnRequest,
 ) -> Result<v1::HistoryServiceReleaseTurnResponse> {
     let turn = id("turn_id", &request.turn_id)?;
-    let error: String = request.error.chars().take(1_000).collect();
+    let error: String = request.error.chars().filter(|c| *c != '\0').take(1_000).collect();
     let release = if request.retry {
         Release::Retry { error }
     } else {

@@ -59,7 +59,8 @@ async fn by_route(
         return Err(unknown());
     }
     let may_route = principal.has(CallerRole::Admin) || principal.has(CallerRole::Channel);
-    if !may_route && !(account.channel.as_str() == "ws" && target.chat == principal.subject) {
+    let own_chat = account.channel.as_str() == "ws" && target.chat == principal.subject;
+    if !may_route && !own_chat {
         return Err(unknown());
     }
     if target.chat.trim().is_empty() {

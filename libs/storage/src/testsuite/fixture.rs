@@ -376,3 +376,8 @@ impl Talk {
             .expect("a queue")
     }
 }
+
+/// A tenant with something in the tables of a conversation, for a backend's own tests of isolation.
+pub async fn populate(f: &Fixture, tenant: TenantId) {
+    f.talk_of(tenant, "default", "1").exchange("one", "1").await;
+}

@@ -38,7 +38,7 @@ pub mod transcript;
 pub mod turn;
 pub mod turn_end;
 
-pub use fixture::{DatabaseClock, Fixture, Store};
+pub use fixture::{DatabaseClock, Fixture, Store, populate};
 
 /// Cases of the whole suite: lowered only on purpose.
 pub const CASE_COUNT: usize = 135;

@@ -1,0 +1,110 @@
+//! The life of a turn.
+
+mod claim;
+mod commit;
+mod end;
+mod lease;
+mod list;
+mod staged;
+
+use crate::PgStore;
+use async_trait::async_trait;
+use colloquy_storage::{
+    ClaimRequest, Claimed, CommitInput, Committed, Expired, Queue, Release, Renewal, Runnable, StageInput,
+    StopScope, Stopped, TurnView, Turns,
+};
+use colloquy_types::{Fence, Result, SessionId, TenantId, TurnId};
+
+#[async_trait]
+impl Turns for PgStore {
+    async fn claim(&self, request: &ClaimRequest) -> Result<Claimed> {
+        let mut tx = self.write(request.tenant).await?;
+        let claimed = claim::claim(&mut tx, request).await?;
+        tx.commit().await?;
+        Ok(claimed)
+    }
+
+    async fn renew(
+        &self,
+        tenant: TenantId,
+        turn: TurnId,
+        fence: Fence,
+        steer_through: i64,
+    ) -> Result<Renewal> {
+        let mut tx = self.write(tenant).await?;
+        let renewal = lease::renew(&mut tx, tenant, turn, fence, steer_through).await?;
+        tx.commit().await?;
+        Ok(renewal)
+    }
+
+    /// Only the first reading writes: the others do not wait for the writer.
+    async fn view(&self, tenant: TenantId, turn: TurnId, fence: Fence) -> Result<TurnView> {
+        let seen = lease::view_confirmed(&mut self.read(tenant).await?, tenant, turn, fence).await?;
+        if let Some(view) = seen {
+            return Ok(view);
+        }
+        let mut tx = self.write(tenant).await?;
+        let view = lease::view(&mut tx, tenant, turn, fence).await?;
+        tx.commit().await?;
+        Ok(view)
+    }
+
+    async fn stage(&self, input: &StageInput) -> Result<i64> {
+        let mut tx = self.write(input.tenant).await?;
+        let highest = staged::stage(&mut tx, input).await?;
+        tx.commit().await?;
+        Ok(highest)
+    }
+
+    async fn commit(&self, input: &CommitInput) -> Result<Committed> {
+        let mut tx = self.write(input.tenant).await?;
+        let committed = commit::commit(&mut tx, input).await?;
+        tx.commit().await?;
+        Ok(committed)
+    }
+
+    async fn release(
+        &self,
+        tenant: TenantId,
+        turn: TurnId,
+        fence: Fence,
+        release: &Release,
+    ) -> Result<Expired> {
+        let mut tx = self.write(tenant).await?;
+        let expired = end::release(&mut tx, tenant, turn, fence, release).await?;
+        tx.commit().await?;
+        Ok(expired)
+    }
+
+    async fn stop(
+        &self,
+        tenant: TenantId,
+        session: SessionId,
+        scope: StopScope,
+        deadline_ms: i64,
+    ) -> Result<Stopped> {
+        let mut tx = self.write(tenant).await?;
+        let stopped = end::stop(&mut tx, tenant, session, scope, deadline_ms).await?;
+        tx.commit().await?;
+        Ok(stopped)
+    }
+
+    async fn expire(&self, tenant: TenantId, turn: TurnId) -> Result<Expired> {
+        let mut tx = self.write(tenant).await?;
+        let expired = end::expire(&mut tx, tenant, turn).await?;
+        tx.commit().await?;
+        Ok(expired)
+    }
+
+    async fn list_expired(&self, limit: u32) -> Result<Vec<(TenantId, TurnId)>> {
+        Ok(list::expired(&mut self.sweep().await?, limit).await?)
+    }
+
+    async fn list_runnable(&self, horizon_ms: i64, limit: u32) -> Result<Vec<Runnable>> {
+        Ok(list::runnable(&mut self.sweep().await?, horizon_ms, limit).await?)
+    }
+
+    async fn queue(&self, tenant: TenantId, session: SessionId, outcomes: u32) -> Result<Queue> {
+        Ok(list::queue(&mut self.read(tenant).await?, tenant, session, outcomes).await?)
+    }
+}
