@@ -12,7 +12,7 @@ pub mod v1 {
 }
 
 use colloquy_types::CallerRole;
-pub use prost_types::Duration;
+pub use prost_types::{Duration, Timestamp};
 
 /// The encoded file descriptor set, for reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/colloquy.v1.binpb"));

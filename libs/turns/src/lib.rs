@@ -1,11 +1,17 @@
 //! Pure decisions about turns: where an accepted message goes, and when a session starts over.
 //!
 //! Owns the queue rules. Must not know a store, a clock or a runtime: state and time come in, effects go out, and
-//! the store carries them out in one transaction. To add a mode: a variant of `QueueMode` and its arm in [`queue`].
+//! the store carries them out in one transaction. To add a mode: a variant of `QueueMode` and its arm in `queue`.
 
+mod claim;
+mod fair;
+mod outcome;
 mod queue;
 mod reset;
 
+pub use claim::{Claimable, claimable};
+pub use fair::{Candidate, FairChoice};
+pub use outcome::{Bound, End, Fate, fates};
 pub use reset::due as reset_due;
 
 use colloquy_types::command::{self, Command};
@@ -30,25 +36,43 @@ pub fn accept(
     key: &SessionKey,
     turn: TurnId,
 ) -> Result<AcceptPlan> {
-    let may_command = event.authorised && event.merge.kind == MessageKind::User;
-    let asked = may_command
-        .then(|| command::parse(&event.text, &policy.reset.triggers))
-        .flatten();
-    match asked {
-        Some(Command::Reset { rest }) => Ok(reset_by_command(state, event, rest, turn)),
-        Some(Command::Stop) => Ok(finish(stop(state, Outcome::CancelledStop, 1))),
+    match asked(event, policy) {
+        Some(Command::Reset { rest }) => Ok(reset_by_command(state, event, policy, rest, turn)),
+        Some(Command::Stop) => {
+            let mut effects = stop(state, Outcome::CancelledStop, 1);
+            effects.extend(flush(state, event));
+            Ok(finish(effects))
+        }
         Some(Command::StopAll) => {
             let mut effects = stop(state, Outcome::CancelledStop, usize::MAX);
             effects.extend(drain(state, Outcome::CancelledStop));
             Ok(finish(effects))
         }
-        None => {
+        // What the queue does not carry out is the agent's to answer.
+        Some(Command::Compact { .. } | Command::Status | Command::Queue(_)) | None => {
             let reset = reset_by_policy(state, event, policy, key);
             let mut plan = queue::place(state, event, policy, turn, reset.is_some())?;
             plan.effects.splice(0..0, reset);
             Ok(plan)
         }
     }
+}
+
+/// The command in a message, where its sender may give one.
+fn asked(event: &AcceptEvent, policy: &Policy) -> Option<Command> {
+    let may = policy.commands.enabled && event.authorised && event.merge.kind == MessageKind::User;
+    may.then(|| command::parse(&event.text, &policy.reset.triggers))
+        .flatten()
+}
+
+/// A command ends the quiet time of what its sender wrote before.
+fn flush(state: &AcceptState, event: &AcceptEvent) -> Option<Effect> {
+    let newest = state.waiting.last()?;
+    let debounced = !newest.closed && newest.attempt == 0 && newest.due > state.now;
+    (debounced && newest.sender.as_ref() == Some(&event.sender.id)).then_some(Effect::MoveDue {
+        turn: newest.turn,
+        due: state.now,
+    })
 }
 
 /// Stops the oldest `count` running turns.
@@ -92,6 +116,7 @@ fn finish(mut effects: Vec<Effect>) -> AcceptPlan {
 fn reset_by_command(
     state: &AcceptState,
     event: &AcceptEvent,
+    policy: &Policy,
     rest: Option<String>,
     turn: TurnId,
 ) -> AcceptPlan {
@@ -103,7 +128,7 @@ fn reset_by_command(
         });
     }
     let Some(text) = rest else { return finish(effects) };
-    let mode = event.mode.unwrap_or_default();
+    let mode = event.mode.unwrap_or(policy.queue.mode);
     effects.push(Effect::OpenTurn {
         turn,
         due: state.now,
@@ -130,7 +155,7 @@ fn reset_by_policy(
         return None;
     }
     let last = state.session.as_ref()?.last_user_activity?;
-    let rule = policy.reset.rule(key.kind(), key.channel());
+    let rule = policy.reset.rule(key);
     reset::due(&rule, last, state.now).map(|reason| Effect::Reset { reason })
 }
 

@@ -3,7 +3,7 @@
 use crate::{count, drain, stop};
 use colloquy_types::policy::{Drop, Policy};
 use colloquy_types::queue::{
-    AcceptEvent, AcceptPlan, AcceptState, Effect, Outcome, Placement, QueueMode, TurnState, WaitingTurn,
+    AcceptEvent, AcceptPlan, AcceptState, Effect, Outcome, Placement, QueueMode, RunningTurn, TurnState, WaitingTurn,
 };
 use colloquy_types::{Error, Reason, Result, TurnId, UnixMillis};
 
@@ -51,10 +51,10 @@ pub fn place(
             .retry_after(1_000))
         }
         QueueMode::Interrupt if joined.is_none() => Ok(placing.interrupt()),
-        QueueMode::Steer if state.waiting.is_empty() && placing.steered().is_some() => Ok(placing.steer()),
-        _ => match joined {
-            Some(waiting) => placing.join(waiting),
-            None => placing.open(),
+        _ => match (placing.steered().filter(|_| !apart), joined) {
+            (Some(running), _) => Ok(placing.steer(running)),
+            (None, Some(waiting)) => placing.join(waiting),
+            (None, None) => placing.open(),
         },
     }
 }
@@ -143,16 +143,19 @@ impl Placing<'_> {
         self.plan(placement, self.fresh, 0, effects)
     }
 
+    /// The turn that a steer goes into: the newest that runs, when nothing waits before it. Never one of another
+    /// lane: a person's words are no part of a heartbeat.
     fn steered(&self) -> Option<TurnId> {
-        self.state
-            .running
-            .iter()
-            .find(|running| running.state == TurnState::Running)
-            .map(|running| running.turn)
+        if self.mode != QueueMode::Steer || !self.state.waiting.is_empty() {
+            return None;
+        }
+        let open = |running: &&RunningTurn| {
+            running.state == TurnState::Running && running.lane == self.event.merge.lane
+        };
+        self.state.running.iter().rfind(open).map(|running| running.turn)
     }
 
-    fn steer(&self) -> AcceptPlan {
-        let turn = self.steered().unwrap_or(self.fresh);
+    fn steer(&self, turn: TurnId) -> AcceptPlan {
         self.plan(Placement::Steered, turn, 0, vec![Effect::Steer { turn }])
     }
 

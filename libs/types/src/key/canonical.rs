@@ -3,10 +3,9 @@
 use super::{ChatKind, Place, SessionKey};
 use crate::error::{Error, Result};
 use crate::ids::AgentId;
-use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
-
-/// `%`, `:` and `/` would be read as structure; control characters would break a log line.
-const ENCODED: &AsciiSet = &CONTROLS.add(b'%').add(b':').add(b'/');
+use crate::policy::Profile;
+use percent_encoding::percent_decode_str;
+use std::fmt::Write as _;
 
 impl Place {
     /// Every component with the field that errors name.
@@ -121,7 +120,7 @@ impl SessionKey {
         let mut text = format!("agent:{}", self.agent);
         for segment in self.place.segments() {
             text.push(':');
-            text.extend(utf8_percent_encode(segment, ENCODED));
+            encode(segment, &mut text);
         }
         text
     }
@@ -144,6 +143,38 @@ impl SessionKey {
             Ok(key)
         } else {
             Err(malformed())
+        }
+    }
+
+    /// As [`parse`](Self::parse), and under `openclaw` the old `dm` marker is read as `direct`.
+    ///
+    /// # Errors
+    /// Those of [`parse`](Self::parse).
+    pub fn parse_for(profile: Profile, text: &str) -> Result<Self> {
+        if profile != Profile::Openclaw {
+            return Self::parse(text);
+        }
+        let mut segments: Vec<&str> = text.split(':').collect();
+        // agent:<agent>:<channel>[:account:<account>]:<kind>:…
+        let at = if segments.get(3) == Some(&"account") { 5 } else { 3 };
+        let names_a_chat = segments
+            .get(2)
+            .is_some_and(|word| *word == "ws" || !crate::ids::RESERVED_CHANNEL_NAMES.contains(word));
+        if let Some(kind) = segments.get_mut(at).filter(|kind| names_a_chat && **kind == "dm") {
+            *kind = "direct";
+        }
+        Self::parse(&segments.join(":"))
+    }
+}
+
+/// `%`, `:` and `/` would be read as structure, control characters would break a log line. Letters of any script
+/// stay as they are: the length limit counts them as they were written.
+fn encode(segment: &str, text: &mut String) {
+    for c in segment.chars() {
+        if matches!(c, '%' | ':' | '/') || c.is_ascii_control() {
+            write!(text, "%{:02X}", u32::from(c)).expect("a string takes every write");
+        } else {
+            text.push(c);
         }
     }
 }

@@ -108,6 +108,28 @@ impl ChatKind {
     }
 }
 
+/// Who can be in a chat, as policies tell chats apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChatType {
+    /// One person and the agent.
+    Direct,
+    /// Several people: groups, channels, rooms, teams.
+    Group,
+    /// Not a chat: cron, hooks, subagents, …
+    Other,
+}
+
+impl ChatType {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Group => "group",
+            Self::Other => "other",
+        }
+    }
+}
+
 impl SessionKey {
     /// # Errors
     /// `INVALID_FIELD` naming the part that is blank, holds NUL, or makes the key too long.
@@ -182,6 +204,29 @@ impl SessionKey {
             Place::Team { .. } => "team",
             Place::App { .. } => "app",
             Place::Api(_) => "api",
+        }
+    }
+
+    /// The thread or forum topic within the chat.
+    pub fn thread(&self) -> Option<&str> {
+        match &self.place {
+            Place::Chat { thread, topic, .. } => thread.as_deref().or(topic.as_deref()),
+            _ => None,
+        }
+    }
+
+    /// One person's own chats, `main` and linked ones included, are direct; a room is a group even where each
+    /// person has a session of their own in it.
+    pub fn chat_type(&self) -> ChatType {
+        match &self.place {
+            Place::Chat {
+                kind: ChatKind::Direct,
+                ..
+            }
+            | Place::Person(_)
+            | Place::Main => ChatType::Direct,
+            Place::Chat { .. } | Place::Team { .. } => ChatType::Group,
+            _ => ChatType::Other,
         }
     }
 

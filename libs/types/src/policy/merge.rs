@@ -5,15 +5,84 @@ use crate::error::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+/// A policy and where each of its values came from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explained {
+    pub policy: Policy,
+    /// In the order of the policy's fields.
+    pub values: Vec<Origin>,
+}
+
+/// One effective value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// For instance `queue.debounce_ms`.
+    pub path: String,
+    pub value: Value,
+    /// The most specific layer that sets it, or `profile`.
+    pub layer: String,
+}
+
 pub(super) fn resolve(profile: Profile, overrides: &[&str]) -> Result<Policy> {
-    let mut merged = serde_json::to_value(profile.policy()).expect("a policy has string keys only");
-    for json in overrides.iter().filter(|json| !json.trim().is_empty()) {
-        let value: Value = serde_json::from_str(json)
-            .map_err(|error| Error::invalid("overrides_json", format!("not JSON: {error}")))?;
-        if !value.is_object() {
-            return Err(Error::invalid("overrides_json", "must be a JSON object"));
+    let layers: Vec<Value> = overrides
+        .iter()
+        .map(|json| object(json))
+        .collect::<Result<_>>()?;
+    combine(profile, layers)
+}
+
+pub(super) fn explain(profile: Profile, layers: &[(&str, &str)]) -> Result<Explained> {
+    let named: Vec<(&str, Value)> = layers
+        .iter()
+        .map(|(name, json)| Ok((*name, object(json)?)))
+        .collect::<Result<_>>()?;
+    let policy = combine(profile, named.iter().map(|(_, value)| value.clone()))?;
+    let effective = serde_json::to_value(&policy).expect("a policy has string keys only");
+    let mut values = Vec::new();
+    walk(&effective, &mut Vec::new(), &mut |path, value| {
+        let sets = |layer: &Value| path.iter().try_fold(layer, |at, key| at.get(key)).is_some();
+        let layer = named.iter().rev().find(|(_, layer)| sets(layer));
+        values.push(Origin {
+            path: path.join("."),
+            value: value.clone(),
+            layer: layer.map_or("profile", |(name, _)| *name).to_owned(),
+        });
+    });
+    Ok(Explained { policy, values })
+}
+
+/// Visits every value that is no section.
+fn walk<'a>(value: &'a Value, path: &mut Vec<&'a str>, visit: &mut impl FnMut(&[&str], &Value)) {
+    match value {
+        Value::Object(section) if !section.is_empty() => {
+            for (key, value) in section {
+                path.push(key);
+                walk(value, path, visit);
+                path.pop();
+            }
         }
-        merge(&mut merged, value);
+        value => visit(path, value),
+    }
+}
+
+/// The object in an override; a blank text is one without fields.
+fn object(json: &str) -> Result<Value> {
+    if json.trim().is_empty() {
+        return Ok(Value::Object(serde_json::Map::new()));
+    }
+    let value: Value = serde_json::from_str(json)
+        .map_err(|error| Error::invalid("overrides_json", format!("not JSON: {error}")))?;
+    if value.is_object() {
+        Ok(value)
+    } else {
+        Err(Error::invalid("overrides_json", "must be a JSON object"))
+    }
+}
+
+fn combine(profile: Profile, layers: impl IntoIterator<Item = Value>) -> Result<Policy> {
+    let mut merged = serde_json::to_value(profile.policy()).expect("a policy has string keys only");
+    for layer in layers {
+        merge(&mut merged, layer);
     }
     let policy: Policy = typed(merged)?;
     validate::check(&policy)?;
@@ -52,8 +121,22 @@ fn typed<T: DeserializeOwned>(value: Value) -> Result<T> {
             Some(name) => format!("{path}.{name}"),
             None => path,
         };
-        Error::invalid(field, message)
+        let hint = unknown.map_or(String::new(), |name| {
+            let known: Vec<&str> = message.split('`').skip(3).step_by(2).collect();
+            nearest(name, &known)
+        });
+        Error::invalid(field, format!("{message}{hint}"))
     })
+}
+
+/// `; did you mean …?` when one of the known names is near, else nothing.
+pub(super) fn nearest(name: &str, known: &[&str]) -> String {
+    let near = known
+        .iter()
+        .map(|known| (strsim::jaro_winkler(name, known), *known))
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    near.map_or(String::new(), |(_, known)| format!("; did you mean `{known}`?"))
 }
 
 #[cfg(test)]
@@ -95,6 +178,12 @@ mod tests {
                 r#"{"reset":{"daily":{"at_hour":4,"time_zone":"Mars/Olympus"}}}"#,
                 "reset.daily.time_zone",
             ),
+            (
+                r#"{"reset":{"by_chat_kind":{"grup":{}}}}"#,
+                "reset.by_chat_kind.grup",
+            ),
+            (r#"{"reset":{"triggers":["/new now"]}}"#, "reset.triggers[0]"),
+            (r#"{"memory":{"vector_weight":2}}"#, "memory.vector_weight"),
             ("[]", "overrides_json"),
             ("{", "overrides_json"),
         ] {
@@ -104,6 +193,61 @@ mod tests {
                 (Reason::InvalidField, Some(field)),
                 "{json}"
             );
+        }
+    }
+
+    #[test]
+    fn a_typo_is_answered_with_the_nearest_name() {
+        for (json, name) in [
+            (r#"{"queue":{"debounce":1}}"#, "`debounce_ms`"),
+            (r#"{"quue":{}}"#, "`queue`"),
+            (r#"{"queue":{"drop":"summarise"}}"#, "`summarize`"),
+            (r#"{"reset":{"by_chat_kind":{"grup":{}}}}"#, "`group`"),
+        ] {
+            let error = resolve(Profile::Goclaw, &[json]).unwrap_err();
+            assert!(error.message.contains(name), "{json}: {error}");
+        }
+    }
+
+    #[test]
+    fn every_value_names_the_layer_it_came_from() {
+        let agent = r#"{"queue":{"capacity":3,"debounce_ms":0},"reset":{"by_channel":{"web.chat":{"idle":{"minutes":5}}}}}"#;
+        let session = r#"{"queue":{"capacity":5},"context":{"prune":{"cache_ttl_ms":null}}}"#;
+        let explained = explain(Profile::Openclaw, &[("agent", agent), ("session", session)]).unwrap();
+        assert_eq!(
+            explained.policy,
+            resolve(Profile::Openclaw, &[agent, session]).unwrap()
+        );
+        let origin = |path: &str| {
+            let found = explained.values.iter().find(|value| value.path == path);
+            found
+                .map(|value| (value.layer.as_str(), value.value.to_string()))
+                .unwrap()
+        };
+        assert_eq!(origin("queue.capacity"), ("session", "5".into()));
+        assert_eq!(origin("queue.debounce_ms"), ("agent", "0".into()));
+        assert_eq!(
+            origin("reset.by_channel.web.chat.idle.minutes"),
+            ("agent", "5".into())
+        );
+        assert_eq!(origin("context.prune.cache_ttl_ms"), ("session", "null".into()));
+        assert_eq!(origin("queue.drop"), ("profile", "\"summarize\"".into()));
+    }
+
+    #[test]
+    fn a_reset_rule_is_the_most_specific_field_by_field() {
+        let json = r#"{"reset":{"idle":{"minutes":60},"by_chat_kind":{"group":{"idle":{"minutes":5}},
+            "channel":{"daily":{"at_hour":1,"time_zone":"UTC"}}},"by_channel":{"slack":{"idle":{"minutes":7}}}}}"#;
+        let reset = resolve(Profile::Goclaw, &[json]).unwrap().reset;
+        for (key, minutes, daily) in [
+            ("agent:a:telegram:direct:1", 60, false),
+            ("agent:a:main", 60, false),
+            ("agent:a:telegram:group:1", 5, false),
+            ("agent:a:discord:channel:1", 5, true),
+            ("agent:a:slack:channel:1", 7, true),
+        ] {
+            let rule = reset.rule(&crate::SessionKey::parse(key).unwrap());
+            assert_eq!((rule.idle.unwrap().minutes, rule.daily.is_some()), (minutes, daily), "{key}");
         }
     }
 

@@ -7,10 +7,11 @@ mod merge;
 mod profile;
 mod validate;
 
+pub use merge::{Explained, Origin};
 pub use profile::Profile;
 
 use crate::error::Result;
-use crate::key::DmScope;
+use crate::key::{DmScope, SessionKey};
 use crate::message::Limits;
 use crate::queue::QueueMode;
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,7 @@ pub struct Policy {
     pub memory: Memory,
     pub delivery: Delivery,
     pub subagents: Subagents,
+    pub commands: Commands,
     pub limits: Limits,
     pub retention: Retention,
 }
@@ -44,6 +46,8 @@ pub struct Model {
     pub name: String,
     /// Window in tokens, 1,000 to 10,000,000; what triggers and ratios are measured against.
     pub window_tokens: u32,
+    /// Longest answer in tokens, for the worker; 0 = the model's own limit.
+    pub max_output_tokens: u32,
 }
 
 /// What happens when the queue is full.
@@ -79,6 +83,8 @@ pub struct Queue {
     pub drop: Drop,
     /// Turns of one session at the same time, 1 to 64.
     pub max_concurrent: u32,
+    /// Share of the window in use from which only one turn runs at a time, 0 to 1.
+    pub single_from_ratio: f64,
     /// 1,000 to 3,600,000.
     pub lease_ms: i64,
     /// 1 to 100.
@@ -121,22 +127,24 @@ pub struct Reset {
     pub idle: Option<Idle>,
     /// Commands that reset, for instance `/new`.
     pub triggers: Vec<String>,
-    /// Instead of the above for `direct`, `group` or `channel` chats, field by field.
+    /// Instead of the above for a type of chat (`direct`, `group`, `other`) or, more specific, a kind (`channel`,
+    /// `room`, `cron`, …), field by field.
     pub by_chat_kind: BTreeMap<String, ResetRule>,
     /// Instead of both for a channel, field by field.
     pub by_channel: BTreeMap<String, ResetRule>,
 }
 
 impl Reset {
-    /// The rule for a chat, most specific field by field.
-    pub fn rule(&self, chat_kind: &str, channel: Option<&str>) -> ResetRule {
+    /// The rule for a session, most specific field by field.
+    pub fn rule(&self, key: &SessionKey) -> ResetRule {
         let mut rule = ResetRule {
             daily: self.daily.clone(),
             idle: self.idle.clone(),
         };
         let overrides = [
-            self.by_chat_kind.get(chat_kind),
-            channel.and_then(|name| self.by_channel.get(name)),
+            self.by_chat_kind.get(key.chat_type().as_str()),
+            self.by_chat_kind.get(key.kind()),
+            key.channel().and_then(|name| self.by_channel.get(name)),
         ];
         for other in overrides.into_iter().flatten() {
             rule.daily = other.daily.clone().or(rule.daily);
@@ -189,6 +197,14 @@ pub struct Prune {
     pub min_gain: f64,
 }
 
+/// A model by name; empty = that of the session.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelName {
+    pub provider: String,
+    pub name: String,
+}
+
 /// What the `openclaw` and `goclaw` triggers measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -201,14 +217,20 @@ pub struct Compaction {
     /// More tokens than the window less the reserve (at least `reserve_floor`, at most half the window).
     pub by_reserve: bool,
     pub reserve_floor: u32,
+    /// More bytes in the transcript than this; 0 = not by size.
+    pub max_bytes: u64,
     /// Messages kept verbatim at least.
     pub keep_messages: u32,
     /// Share of the messages kept verbatim at least, rounded up.
     pub keep_ratio: f64,
     /// Tokens kept verbatim; 0 = by messages.
     pub keep_tokens: u32,
+    /// Tokens before the trigger at which memories are flushed, at most 10 % of the trigger; 0 = with the compaction.
+    pub flush_ahead_tokens: u32,
     pub flush_timeout_ms: i64,
     pub summarise_timeout_ms: i64,
+    /// The model that writes summaries.
+    pub model: ModelName,
     /// Tell the user when a compaction happened.
     pub notice: bool,
 }
@@ -222,6 +244,12 @@ pub struct Memory {
     /// Results of a recall.
     pub recall_limit: u32,
     pub recall_tokens: u32,
+    /// Candidates that are ranked for each result, 1 to 20.
+    pub candidate_factor: u32,
+    /// Weight of the words in a fused score, 0 to 1; 1 where there are no vectors.
+    pub lexical_weight: f64,
+    /// Weight of the vectors in a fused score, 0 to 1.
+    pub vector_weight: f64,
     /// Results below this score are left out, 0 to 1.
     pub min_score: f64,
     pub half_life_days: f64,
@@ -292,11 +320,20 @@ pub struct Subagents {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub struct Commands {
+    /// Whether `/new`, `/stop` and the like are understood; else they are ordinary text.
+    pub enabled: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Retention {
     /// Days without activity after which a session goes; 0 = never.
     pub days: u32,
     /// Sessions kept per agent; 0 = all.
     pub sessions: u32,
+    /// Days without activity after which the session of a single event goes; 0 = never.
+    pub event_days: u32,
 }
 
 impl Policy {
@@ -306,6 +343,15 @@ impl Policy {
     /// `INVALID_FIELD` with the path of an unknown field, a value of the wrong type, or an impossible number.
     pub fn resolve(profile: Profile, overrides: &[&str]) -> Result<Self> {
         merge::resolve(profile, overrides)
+    }
+
+    /// As [`resolve`](Self::resolve), with the layer that each value came from. `layers` are named for the answer
+    /// (`agent`, `channel`, `session`), the most specific last.
+    ///
+    /// # Errors
+    /// Those of [`resolve`](Self::resolve).
+    pub fn explain(profile: Profile, layers: &[(&str, &str)]) -> Result<Explained> {
+        merge::explain(profile, layers)
     }
 
     /// The JSON that is stored and hashed.

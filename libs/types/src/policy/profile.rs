@@ -1,8 +1,8 @@
 //! The three presets, named after the systems whose numbers they carry.
 
 use super::{
-    Compaction, Context, Daily, Delivery, Drop, HistoryMode, Memory, Model, OnUnknown, Policy, Prune, Queue,
-    Reset, Resume, Retention, Subagents,
+    Commands, Compaction, Context, Daily, Delivery, Drop, HistoryMode, Memory, Model, ModelName, OnUnknown, Policy,
+    Prune, Queue, Reset, Resume, Retention, Subagents,
 };
 use crate::error::{Error, Result};
 use crate::key::DmScope;
@@ -69,6 +69,7 @@ fn goclaw() -> Policy {
             provider: String::new(),
             name: String::new(),
             window_tokens: 200_000,
+            max_output_tokens: 0,
         },
         queue: Queue {
             mode: QueueMode::Queue,
@@ -76,6 +77,7 @@ fn goclaw() -> Policy {
             capacity: 10,
             drop: Drop::Old,
             max_concurrent: 1,
+            single_from_ratio: 0.6,
             lease_ms: 60_000,
             max_attempts: 3,
             max_turn_ms: 1_800_000,
@@ -112,11 +114,14 @@ fn goclaw() -> Policy {
             max_ratio: 0.75,
             by_reserve: false,
             reserve_floor: 0,
+            max_bytes: 0,
             keep_messages: 4,
             keep_ratio: 0.3,
             keep_tokens: 0,
+            flush_ahead_tokens: 0,
             flush_timeout_ms: 90_000,
             summarise_timeout_ms: 120_000,
+            model: ModelName::default(),
             notice: false,
         },
         memory: Memory {
@@ -124,6 +129,9 @@ fn goclaw() -> Policy {
             extract_delay_ms: 30_000,
             recall_limit: 6,
             recall_tokens: 1_000,
+            candidate_factor: 4,
+            lexical_weight: 0.3,
+            vector_weight: 0.7,
             min_score: 0.35,
             half_life_days: 30.0,
             mmr: 0.7,
@@ -138,8 +146,13 @@ fn goclaw() -> Policy {
             max_depth: 1,
             max_children: 5,
         },
+        commands: Commands { enabled: true },
         limits: Limits::default(),
-        retention: Retention { days: 0, sessions: 0 },
+        retention: Retention {
+            days: 0,
+            sessions: 0,
+            event_days: 7,
+        },
     }
 }
 
@@ -173,6 +186,7 @@ fn openclaw() -> Policy {
     policy.compaction.keep_tokens = 20_000;
     policy.compaction.keep_messages = 0;
     policy.compaction.keep_ratio = 0.0;
+    policy.compaction.flush_ahead_tokens = 4_000;
     policy.compaction.summarise_timeout_ms = 180_000;
     policy.delivery.silent_prefix = true;
     policy

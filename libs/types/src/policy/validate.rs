@@ -26,13 +26,35 @@ pub(super) fn check(policy: &Policy) -> Result<()> {
     compaction(policy)?;
     memory(policy)?;
     within("subagents.max_depth", &policy.subagents.max_depth, &(0..=5))?;
+    within(
+        "subagents.max_children",
+        &policy.subagents.max_children,
+        &(0..=100),
+    )?;
     within("limits.parts", &policy.limits.parts, &(1..=10_000))?;
     within(
         "limits.message_bytes",
         &policy.limits.message_bytes,
         &(1_024..=8 << 20),
     )?;
+    reset(policy)
+}
+
+/// What `reset.by_chat_kind` can name: types of chats and kinds of sessions.
+const CHAT_KINDS: [&str; 18] = [
+    "direct", "group", "other", "channel", "room", "person", "main", "subagent", "cron", "heartbeat", "hook",
+    "webhook", "sop", "p2p", "admin", "team", "app", "api",
+];
+
+fn reset(policy: &Policy) -> Result<()> {
     let reset = &policy.reset;
+    triggers(&reset.triggers)?;
+    let unknown = |kind: &&String| !CHAT_KINDS.contains(&kind.as_str());
+    if let Some(kind) = reset.by_chat_kind.keys().find(unknown) {
+        let hint = super::merge::nearest(kind, &CHAT_KINDS);
+        let message = format!("is no type of chat and no kind of session{hint}");
+        return Err(Error::invalid(format!("reset.by_chat_kind.{kind}"), message));
+    }
     rule(
         "reset",
         &ResetRule {
@@ -56,6 +78,11 @@ fn queue(policy: &Policy) -> Result<()> {
     within("queue.debounce_ms", &queue.debounce_ms, &(0..=60_000))?;
     within("queue.capacity", &queue.capacity, &(1..=10_000))?;
     within("queue.max_concurrent", &queue.max_concurrent, &(1..=64))?;
+    within(
+        "queue.single_from_ratio",
+        &queue.single_from_ratio,
+        &(0.0..=1.0),
+    )?;
     within("queue.lease_ms", &queue.lease_ms, &(1_000..=3_600_000))?;
     within("queue.max_attempts", &queue.max_attempts, &(1..=100))?;
     within("queue.max_turn_ms", &queue.max_turn_ms, &(1_000..=86_400_000))?;
@@ -71,6 +98,9 @@ fn context(policy: &Policy) -> Result<()> {
         &(prune.soft_ratio..=1.0),
     )?;
     within("context.prune.min_gain", &prune.min_gain, &(0.0..=1.0))?;
+    if let Some(ttl) = &prune.cache_ttl_ms {
+        within("context.prune.cache_ttl_ms", ttl, &(0..=86_400_000))?;
+    }
     let kept = u64::from(prune.keep_head_chars) + u64::from(prune.keep_tail_chars);
     if kept > u64::from(prune.soft_chars) {
         return Err(Error::invalid(
@@ -105,6 +135,9 @@ fn memory(policy: &Policy) -> Result<()> {
         &(0..=86_400_000),
     )?;
     within("memory.recall_limit", &memory.recall_limit, &(1..=50))?;
+    within("memory.candidate_factor", &memory.candidate_factor, &(1..=20))?;
+    within("memory.lexical_weight", &memory.lexical_weight, &(0.0..=1.0))?;
+    within("memory.vector_weight", &memory.vector_weight, &(0.0..=1.0))?;
     within("memory.min_score", &memory.min_score, &(0.0..=1.0))?;
     within("memory.mmr", &memory.mmr, &(0.0..=1.0))?;
     within(
@@ -112,6 +145,17 @@ fn memory(policy: &Policy) -> Result<()> {
         &memory.half_life_days,
         &(0.01..=36_500.0),
     )
+}
+
+fn triggers(triggers: &[String]) -> Result<()> {
+    let no_word = |trigger: &String| trigger.is_empty() || trigger.contains(char::is_whitespace);
+    match triggers.iter().position(no_word) {
+        Some(index) => Err(Error::invalid(
+            format!("reset.triggers[{index}]"),
+            "must be one word",
+        )),
+        None => Ok(()),
+    }
 }
 
 fn rule(path: &str, rule: &ResetRule) -> Result<()> {

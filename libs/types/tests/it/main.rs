@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // a test may panic
 
-use colloquy_types::key::{ChatKind, DmScope, KeyRoute, Place};
+use colloquy_types::key::{ChatKind, ChatType, DmScope, KeyRoute, Place};
+use colloquy_types::policy::Profile;
 use colloquy_types::{AgentId, SessionKey};
 use proptest::prelude::*;
 use std::path::PathBuf;
@@ -25,8 +26,11 @@ fn cases(name: &str) -> Option<Vec<serde_json::Value>> {
 fn canonical_strings_and_errors_are_those_of_the_cases() {
     for case in cases("keys.jsonl").unwrap_or_default() {
         let name = case["name"].as_str().unwrap();
-        if case["parse"].is_string() {
-            continue; // a rendering of another system
+        if let Some(text) = case["parse"].as_str() {
+            let profile = Profile::parse(case["profile"].as_str().unwrap()).unwrap();
+            let key = SessionKey::parse_for(profile, text).unwrap();
+            assert_eq!(key.canonical(), case["canonical"].as_str().unwrap(), "{name}");
+            continue;
         }
         let route: KeyRoute = serde_json::from_value(case["route"].clone()).unwrap();
         let scope = case
@@ -61,6 +65,51 @@ fn a_second_spelling_of_a_key_is_refused() {
         "agent:default:telegram:direct: ",
     ] {
         assert!(SessionKey::parse(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn the_old_direct_marker_is_read_under_openclaw_only() {
+    for (old, now) in [
+        ("agent:main:telegram:dm:5", "agent:main:telegram:direct:5"),
+        (
+            "agent:main:telegram:account:b:dm:5",
+            "agent:main:telegram:account:b:direct:5",
+        ),
+        (
+            "agent:main:telegram:group:dm:thread:dm",
+            "agent:main:telegram:group:dm:thread:dm",
+        ),
+        ("agent:main:cron:dm", "agent:main:cron:dm"),
+    ] {
+        assert_eq!(
+            SessionKey::parse_for(Profile::Openclaw, old).unwrap().canonical(),
+            now
+        );
+    }
+    assert!(SessionKey::parse_for(Profile::Goclaw, "agent:main:telegram:dm:5").is_err());
+}
+
+#[test]
+fn only_structure_and_control_characters_are_encoded() {
+    let place = Place::Subagent("a%b:c/d é語\n@?#".into());
+    let key = SessionKey::new(AgentId::parse("a").unwrap(), place).unwrap();
+    assert_eq!(key.canonical(), "agent:a:subagent:a%25b%3Ac%2Fd é語%0A@?#");
+    assert_eq!(SessionKey::parse(&key.canonical()).unwrap(), key);
+}
+
+#[test]
+fn a_key_says_who_can_be_there() {
+    for (text, chat_type, thread) in [
+        ("agent:a:telegram:direct:1:thread:5", ChatType::Direct, Some("5")),
+        ("agent:a:main", ChatType::Direct, None),
+        ("agent:a:telegram:group:1:topic:9", ChatType::Group, Some("9")),
+        ("agent:a:discord:channel:1:user:2", ChatType::Group, None),
+        ("agent:a:team:red:1", ChatType::Group, None),
+        ("agent:a:cron:nightly", ChatType::Other, None),
+    ] {
+        let key = SessionKey::parse(text).unwrap();
+        assert_eq!((key.chat_type(), key.thread()), (chat_type, thread), "{text}");
     }
 }
 

@@ -1,0 +1,13 @@
+//! Tests across services, and of the project's shape.
+
+#![allow(clippy::unwrap_used)] // a test may panic
+
+mod bad_input;
+mod channels;
+mod configs;
+mod contract;
+mod faults;
+mod isolation;
+mod structure;
+mod transcripts;
+mod turns;

@@ -1,0 +1,84 @@
+//! `demo --transcript` over real transcripts: nothing lost, doubled or moved, no invalid context.
+
+use colloquy_tests::cluster::program;
+use colloquy_tests::shared::folder;
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn play(arguments: &[&str]) -> Value {
+    let played = Command::new(program()).arg("demo").arg("--json").args(arguments).output().unwrap();
+    let text = String::from_utf8_lossy(&played.stdout).into_owned();
+    let said = String::from_utf8_lossy(&played.stderr).into_owned();
+    assert!(played.status.success(), "{arguments:?}: {text} {said}");
+    let summary: Value = serde_json::from_str(text.trim()).unwrap();
+    for count in ["lost", "duplicated", "out_of_order"] {
+        assert_eq!(summary[count], 0, "{summary}");
+    }
+    assert_eq!(summary["context"]["invalid"], 0, "{summary}");
+    summary
+}
+
+fn transcripts(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.join("swe-agent"), folder.join("tau-bench")];
+    while let Some(folder) = open.pop() {
+        for item in std::fs::read_dir(folder).into_iter().flatten() {
+            let path = item.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn the_bundled_conversation_plays_embedded() {
+    let summary = play(&[]);
+    assert!(summary["compactions"].as_i64().unwrap() >= 1, "{summary}");
+    assert!(summary["memories"].as_i64().unwrap() >= 3, "{summary}");
+    assert_eq!(summary["turns"], summary["committed"], "{summary}");
+}
+
+#[test]
+fn real_transcripts_play_embedded() {
+    let Some(folder) = folder("data/transcripts") else { return };
+    let files = transcripts(&folder);
+    assert!(!files.is_empty());
+    for file in files {
+        let summary = play(&["--transcript", file.to_str().unwrap()]);
+        println!("{}: {summary}", file.file_name().unwrap().to_string_lossy());
+    }
+}
+
+/// A new database on the test server.
+pub async fn database() -> Option<String> {
+    let Ok(server) = std::env::var("COLLOQUY_TEST_PG_URL") else {
+        assert!(std::env::var_os("COLLOQUY_TEST_REQUIRE_SERVERS").is_none(), "no servers to test with");
+        println!("skipped: no servers here");
+        return None;
+    };
+    let name = format!("colloquy_{}", hex::encode(rand::random::<[u8; 8]>()));
+    let mut connection = PgConnection::connect(&server).await.unwrap();
+    sqlx::query(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut connection).await.unwrap();
+    let at = server.rfind('/').unwrap();
+    Some(format!("{}/{name}", &server[..at]))
+}
+
+#[tokio::test]
+async fn embedded_and_distributed_store_the_same_entries() {
+    let Some(postgres) = database().await else { return };
+    let redis = std::env::var("COLLOQUY_TEST_REDIS_URL").unwrap();
+    let nats = std::env::var("COLLOQUY_TEST_NATS_URL").unwrap();
+    let stores = format!("postgres={postgres},redis={redis},nats={nats}");
+    let distributed = play(&["--stores", &stores]);
+    let embedded = play(&[]);
+    for count in ["accepted", "turns", "committed", "entries", "deliveries", "memories"] {
+        assert_eq!(embedded[count], distributed[count], "{count}");
+    }
+}
