@@ -7,12 +7,16 @@ use std::path::Path;
 
 #[test]
 fn every_sample_is_read() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("deploy/config");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .join("deploy/config");
     let mut read = 0;
     for item in std::fs::read_dir(folder).unwrap() {
         let path = item.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "toml") {
-            let config: Config = load(Some(&path), &BTreeMap::new()).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let config: Config = load(Some(&path), &BTreeMap::new())
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             drop(config);
             read += 1;
         }

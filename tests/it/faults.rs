@@ -23,7 +23,9 @@ fn overrides() -> Value {
 
 /// A seed of one's own by COLLOQUY_TEST_SEED; printed, so that a failure can be played again.
 fn seeded(name: &str) -> StdRng {
-    let given = std::env::var("COLLOQUY_TEST_SEED").ok().and_then(|text| text.parse().ok());
+    let given = std::env::var("COLLOQUY_TEST_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok());
     let seed: u64 = given.unwrap_or_else(rand::random);
     println!("{name}: COLLOQUY_TEST_SEED={seed}");
     StdRng::seed_from_u64(seed)
@@ -37,7 +39,10 @@ struct Load {
 
 impl Load {
     fn new() -> Self {
-        Self { said: vec![Vec::new(); usize::try_from(CHATS).unwrap()], next: 1 }
+        Self {
+            said: vec![Vec::new(); usize::try_from(CHATS).unwrap()],
+            next: 1,
+        }
     }
 
     /// One message for each chat, accepted when this returns.
@@ -101,7 +106,11 @@ fn own_server(kind: &str, name: &str) -> String {
 fn control(arguments: &[&str]) -> String {
     let script = std::env::var("COLLOQUY_TEST_SERVER").unwrap();
     let done = Command::new(script).args(arguments).output().unwrap();
-    assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "{arguments:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     String::from_utf8(done.stdout).unwrap().trim().to_owned()
 }
 
@@ -143,9 +152,19 @@ async fn jobs_end(admin: &Client) {
     use colloquy_client::v1;
     let waited = tokio::time::timeout(LONG, async {
         loop {
-            let jobs = admin.compactor().list_jobs(v1::ListJobsRequest { page_size: 500, ..Default::default() }).await;
+            let jobs = admin
+                .compactor()
+                .list_jobs(v1::ListJobsRequest {
+                    page_size: 500,
+                    ..Default::default()
+                })
+                .await;
             if let Ok(jobs) = jobs
-                && jobs.into_inner().jobs.iter().all(|job| job.state() == v1::JobState::Done)
+                && jobs
+                    .into_inner()
+                    .jobs
+                    .iter()
+                    .all(|job| job.state() == v1::JobState::Done)
             {
                 return;
             }
@@ -179,7 +198,10 @@ async fn two_routers_and_a_flush_never_run_two_turns_of_a_session_at_once() {
     }
     tenant.settled(1, LONG).await;
     check_echoes(1, &said, &tenant.talk(1).await);
-    let most = one.most.load(Ordering::SeqCst).max(other.most.load(Ordering::SeqCst));
+    let most = one
+        .most
+        .load(Ordering::SeqCst)
+        .max(other.most.load(Ordering::SeqCst));
     assert_eq!(most, 1, "one turn at a time per worker");
     one.stop().await;
     other.stop().await;

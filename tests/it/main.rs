@@ -7,6 +7,7 @@ mod channels;
 mod configs;
 mod contract;
 mod faults;
+mod internal;
 mod isolation;
 mod structure;
 mod transcripts;

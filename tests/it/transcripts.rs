@@ -8,7 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn play(arguments: &[&str]) -> Value {
-    let played = Command::new(program()).arg("demo").arg("--json").args(arguments).output().unwrap();
+    let played = Command::new(program())
+        .arg("demo")
+        .arg("--json")
+        .args(arguments)
+        .output()
+        .unwrap();
     let text = String::from_utf8_lossy(&played.stdout).into_owned();
     let said = String::from_utf8_lossy(&played.stderr).into_owned();
     assert!(played.status.success(), "{arguments:?}: {text} {said}");
@@ -47,7 +52,9 @@ fn the_bundled_conversation_plays_embedded() {
 
 #[test]
 fn real_transcripts_play_embedded() {
-    let Some(folder) = folder("data/transcripts") else { return };
+    let Some(folder) = folder("data/transcripts") else {
+        return;
+    };
     let files = transcripts(&folder);
     assert!(!files.is_empty());
     for file in files {
@@ -59,13 +66,19 @@ fn real_transcripts_play_embedded() {
 /// A new database on the test server.
 pub async fn database() -> Option<String> {
     let Ok(server) = std::env::var("COLLOQUY_TEST_PG_URL") else {
-        assert!(std::env::var_os("COLLOQUY_TEST_REQUIRE_SERVERS").is_none(), "no servers to test with");
+        assert!(
+            std::env::var_os("COLLOQUY_TEST_REQUIRE_SERVERS").is_none(),
+            "no servers to test with"
+        );
         println!("skipped: no servers here");
         return None;
     };
     let name = format!("colloquy_{}", hex::encode(rand::random::<[u8; 8]>()));
     let mut connection = PgConnection::connect(&server).await.unwrap();
-    sqlx::query(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut connection).await.unwrap();
+    sqlx::query(AssertSqlSafe(format!("CREATE DATABASE {name}")))
+        .execute(&mut connection)
+        .await
+        .unwrap();
     let at = server.rfind('/').unwrap();
     Some(format!("{}/{name}", &server[..at]))
 }
@@ -78,7 +91,14 @@ async fn embedded_and_distributed_store_the_same_entries() {
     let stores = format!("postgres={postgres},redis={redis},nats={nats}");
     let distributed = play(&["--stores", &stores]);
     let embedded = play(&[]);
-    for count in ["accepted", "turns", "committed", "entries", "deliveries", "memories"] {
+    for count in [
+        "accepted",
+        "turns",
+        "committed",
+        "entries",
+        "deliveries",
+        "memories",
+    ] {
         assert_eq!(embedded[count], distributed[count], "{count}");
     }
 }

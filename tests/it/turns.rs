@@ -12,11 +12,19 @@ const SOON: Duration = Duration::from_secs(20);
 
 async fn acquire(client: &Client) -> Option<v1::Turn> {
     let wait = colloquy_proto::convert::duration(5_000);
-    let ask = v1::AcquireTurnRequest { agents: vec![], worker: "by hand".into(), wait: Some(wait) };
+    let ask = v1::AcquireTurnRequest {
+        agents: vec![],
+        worker: "by hand".into(),
+        wait: Some(wait),
+    };
     client.router().acquire_turn(ask).await.unwrap().into_inner().turn
 }
 
-async fn commit(client: &Client, turn: &v1::Turn, text: &str) -> Result<v1::CommitTurnResponse, tonic::Status> {
+async fn commit(
+    client: &Client,
+    turn: &v1::Turn,
+    text: &str,
+) -> Result<v1::CommitTurnResponse, tonic::Status> {
     let answer = Answer::text(text);
     let ask = v1::CommitTurnRequest {
         turn_id: turn.turn_id.clone(),
@@ -25,20 +33,40 @@ async fn commit(client: &Client, turn: &v1::Turn, text: &str) -> Result<v1::Comm
         reply: answer.reply,
         ..Default::default()
     };
-    client.router().commit_turn(ask).await.map(tonic::Response::into_inner)
+    client
+        .router()
+        .commit_turn(ask)
+        .await
+        .map(tonic::Response::into_inner)
 }
 
 #[tokio::test]
 async fn an_update_posted_three_times_is_one_turn() {
     let server = Embedded::start().await;
-    let tenant = Tenant::create(&server.operator, &server.http, json!({"queue": {"debounce_ms": 0}})).await;
+    let tenant = Tenant::create(
+        &server.operator,
+        &server.http,
+        json!({"queue": {"debounce_ms": 0}}),
+    )
+    .await;
     let body = update(5, 1, "hello").to_string();
     let (first, second) = tokio::join!(tenant.post_raw(body.clone()), tenant.post_raw(body.clone()));
     let third = tenant.post_raw(body).await;
-    let ids: Vec<&str> = [&first, &second, &third].iter().map(|(_, answer)| answer["message_id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> = [&first, &second, &third]
+        .iter()
+        .map(|(_, answer)| answer["message_id"].as_str().unwrap())
+        .collect();
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
-    let placements = [&first, &second, &third].map(|(_, answer)| answer["placement"].as_str().unwrap().to_owned());
-    assert_eq!(placements.iter().filter(|placement| *placement == "DUPLICATE").count(), 2, "{placements:?}");
+    let placements =
+        [&first, &second, &third].map(|(_, answer)| answer["placement"].as_str().unwrap().to_owned());
+    assert_eq!(
+        placements
+            .iter()
+            .filter(|placement| *placement == "DUPLICATE")
+            .count(),
+        2,
+        "{placements:?}"
+    );
     let echo = tenant.start_echo(&server.operator, Duration::ZERO);
     tenant.settled(5, SOON).await;
     check_echoes(5, &["hello".into()], &tenant.talk(5).await);
@@ -48,7 +76,12 @@ async fn an_update_posted_three_times_is_one_turn() {
 #[tokio::test]
 async fn message_seven_of_two_chats_is_two_turns() {
     let server = Embedded::start().await;
-    let tenant = Tenant::create(&server.operator, &server.http, json!({"queue": {"debounce_ms": 0}})).await;
+    let tenant = Tenant::create(
+        &server.operator,
+        &server.http,
+        json!({"queue": {"debounce_ms": 0}}),
+    )
+    .await;
     let echo = tenant.start_echo(&server.operator, Duration::ZERO);
     for chat in [1, 2] {
         tenant.say(chat, 7, &format!("from {chat}")).await;
@@ -63,14 +96,23 @@ async fn message_seven_of_two_chats_is_two_turns() {
 #[tokio::test]
 async fn two_messages_at_the_same_instant_are_one_turn_with_both_texts() {
     let server = Embedded::start().await;
-    let tenant = Tenant::create(&server.operator, &server.http, json!({"queue": {"debounce_ms": 600}})).await;
+    let tenant = Tenant::create(
+        &server.operator,
+        &server.http,
+        json!({"queue": {"debounce_ms": 600}}),
+    )
+    .await;
     tokio::join!(tenant.say(5, 1, "one"), tenant.say(5, 2, "two"));
     let worker = tenant.worker_client(&server.operator);
     let turn = acquire(&worker).await.unwrap();
     assert_eq!(turn.messages.len(), 2);
     commit(&worker, &turn, "both").await.unwrap();
     let talk = tenant.talk(5).await;
-    let mut said: Vec<&str> = talk.iter().filter(|(role, _)| *role == Role::User).map(|(_, text)| text.as_str()).collect();
+    let mut said: Vec<&str> = talk
+        .iter()
+        .filter(|(role, _)| *role == Role::User)
+        .map(|(_, text)| text.as_str())
+        .collect();
     said.sort_unstable();
     assert_eq!(said, ["one", "two"]);
     assert_eq!(talk.len(), 3);
@@ -85,7 +127,11 @@ async fn a_worker_that_lost_its_lease_cannot_commit() {
     let worker = tenant.worker_client(&server.operator);
     let slow = acquire(&worker).await.unwrap();
     // Confirmed, so that the lease and not the offer runs out.
-    let renew = v1::RenewTurnRequest { turn_id: slow.turn_id.clone(), fence: slow.fence, steer_through: 0 };
+    let renew = v1::RenewTurnRequest {
+        turn_id: slow.turn_id.clone(),
+        fence: slow.fence,
+        steer_through: 0,
+    };
     worker.router().renew_turn(renew).await.unwrap();
     let quick = acquire(&worker).await.unwrap();
     assert_eq!((quick.turn_id.clone(), quick.attempt), (slow.turn_id.clone(), 2));
@@ -106,14 +152,22 @@ async fn a_worker_that_lost_its_lease_cannot_commit() {
 #[tokio::test]
 async fn a_stopped_turn_refuses_its_commit_and_leaves_its_message() {
     let server = Embedded::start().await;
-    let tenant = Tenant::create(&server.operator, &server.http, json!({"queue": {"debounce_ms": 0}})).await;
+    let tenant = Tenant::create(
+        &server.operator,
+        &server.http,
+        json!({"queue": {"debounce_ms": 0}}),
+    )
+    .await;
     tenant.say(5, 1, "a long task").await;
     let worker = tenant.worker_client(&server.operator);
     let turn = acquire(&worker).await.unwrap();
     let session_id = turn.session_id.clone();
-    let stop = v1::StopTurnsRequest { session_id, scope: v1::StopScope::All.into() };
+    let stop = v1::StopTurnsRequest {
+        session_id,
+        scope: v1::StopScope::All.into(),
+    };
     let stopped = tenant.admin.router().stop_turns(stop).await.unwrap().into_inner();
-    assert_eq!(stopped.stopping_turn_ids, [turn.turn_id.clone()]);
+    assert_eq!(stopped.stopping_turn_ids, std::slice::from_ref(&turn.turn_id));
     let refused = commit(&worker, &turn, "done").await.unwrap_err();
     assert!(colloquy_client::Error::from(refused).is("CANCELLED"));
     let release = v1::ReleaseTurnRequest {
@@ -131,7 +185,12 @@ async fn a_stopped_turn_refuses_its_commit_and_leaves_its_message() {
 #[tokio::test]
 async fn commands_are_obeyed() {
     let server = Embedded::start().await;
-    let tenant = Tenant::create(&server.operator, &server.http, json!({"queue": {"debounce_ms": 0}})).await;
+    let tenant = Tenant::create(
+        &server.operator,
+        &server.http,
+        json!({"queue": {"debounce_ms": 0}}),
+    )
+    .await;
     let echo = tenant.start_echo(&server.operator, Duration::ZERO);
     tenant.say(5, 1, "before").await;
     tenant.settled(5, SOON).await;

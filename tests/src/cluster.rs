@@ -13,6 +13,8 @@ use tempfile::TempDir;
 pub struct Embedded {
     pub running: Running,
     pub operator: Client,
+    pub operator_key: String,
+    pub service_key: String,
     pub http: String,
     pub grpc: String,
 }
@@ -25,6 +27,8 @@ impl Embedded {
             operator: Client::over(&running.channel, &config.auth.operator_key).unwrap(),
             http: format!("http://{}", running.http.unwrap()),
             grpc: format!("http://{}", running.grpc.unwrap()),
+            operator_key: config.auth.operator_key,
+            service_key: config.auth.service_key,
             running,
         }
     }
@@ -38,12 +42,19 @@ pub fn program() -> PathBuf {
     // target/debug/deps/it-… → target/debug/colloquy
     let here = std::env::current_exe().unwrap();
     let program = here.parent().unwrap().parent().unwrap().join("colloquy");
-    assert!(program.exists(), "build the program first: cargo build -p colloquy");
+    assert!(
+        program.exists(),
+        "build the program first: cargo build -p colloquy"
+    );
     program
 }
 
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
 }
 
 struct Process {
@@ -58,7 +69,10 @@ impl Process {
     fn start(&mut self) {
         let mut command = Command::new(program());
         command.args(&self.arguments).envs(self.variables.iter().cloned());
-        command.env("COLLOQUY_TELEMETRY__LOG", std::env::var("COLLOQUY_TEST_LOG").unwrap_or_else(|_| "off".into()));
+        command.env(
+            "COLLOQUY_TELEMETRY__LOG",
+            std::env::var("COLLOQUY_TEST_LOG").unwrap_or_else(|_| "off".into()),
+        );
         command.stdin(Stdio::null()).stdout(Stdio::null());
         self.child = Some(command.spawn().unwrap());
     }
@@ -114,7 +128,10 @@ impl Cluster {
         let folder = tempfile::tempdir().unwrap();
         let mut config = embedded::config();
         config.sqlite.path = folder.path().join("colloquy.sqlite").display().to_string();
-        let (grpc, http) = (format!("127.0.0.1:{}", free_port()), format!("127.0.0.1:{}", free_port()));
+        let (grpc, http) = (
+            format!("127.0.0.1:{}", free_port()),
+            format!("127.0.0.1:{}", free_port()),
+        );
         let mut variables = base(&config);
         variables.push(("COLLOQUY_SERVER__GRPC_LISTEN".into(), grpc.clone()));
         variables.push(("COLLOQUY_SERVER__HTTP_LISTEN".into(), http.clone()));
@@ -144,12 +161,26 @@ impl Cluster {
         config.postgres.owner_url = postgres.to_owned();
         config.redis.url = redis.to_owned();
         config.nats.url = nats.to_owned();
-        let names = ["control", "history", "router", "memory", "compactor", "ingress", "router"];
-        let listens: Vec<String> = names.iter().map(|_| format!("127.0.0.1:{}", free_port())).collect();
+        let names = [
+            "control",
+            "history",
+            "router",
+            "memory",
+            "compactor",
+            "ingress",
+            "router",
+        ];
+        let listens: Vec<String> = names
+            .iter()
+            .map(|_| format!("127.0.0.1:{}", free_port()))
+            .collect();
         let http = format!("127.0.0.1:{}", free_port());
         let mut shared = base(&config);
         for (name, listen) in names.iter().zip(&listens).take(6) {
-            shared.push((format!("COLLOQUY_SERVICES__{}", name.to_uppercase()), format!("http://{listen}")));
+            shared.push((
+                format!("COLLOQUY_SERVICES__{}", name.to_uppercase()),
+                format!("http://{listen}"),
+            ));
         }
         let process = |(name, listen): (&&str, &String)| {
             let mut variables = shared.clone();
@@ -168,7 +199,11 @@ impl Cluster {
             }
         };
         let processes: Vec<Process> = names.iter().zip(&listens).map(process).collect();
-        let migrated = Command::new(program()).arg("migrate").envs(shared.iter().cloned()).stdout(Stdio::null()).status();
+        let migrated = Command::new(program())
+            .arg("migrate")
+            .envs(shared.iter().cloned())
+            .stdout(Stdio::null())
+            .status();
         assert!(migrated.unwrap().success());
         let url = |place: usize| format!("http://{}", listens[place]);
         let mut addresses = Addresses {
@@ -182,7 +217,13 @@ impl Cluster {
         let operator = Client::connect_each(&addresses, &config.auth.operator_key).unwrap();
         addresses.router = url(6);
         let other_router = Client::connect_each(&addresses, &config.auth.operator_key).unwrap();
-        let mut cluster = Self { processes, operator, other_router, http: format!("http://{http}"), _folder: None };
+        let mut cluster = Self {
+            processes,
+            operator,
+            other_router,
+            http: format!("http://{http}"),
+            _folder: None,
+        };
         cluster.start_all().await;
         cluster
     }
@@ -202,7 +243,9 @@ impl Cluster {
                 }
             };
             let name = &self.processes[place].name;
-            tokio::time::timeout(Duration::from_secs(60), reached).await.unwrap_or_else(|_| panic!("{name} does not listen"));
+            tokio::time::timeout(Duration::from_secs(60), reached)
+                .await
+                .unwrap_or_else(|_| panic!("{name} does not listen"));
         }
     }
 

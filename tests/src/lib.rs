@@ -4,4 +4,5 @@
 
 pub mod cluster;
 pub mod people;
+pub mod raw;
 pub mod shared;

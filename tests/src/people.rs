@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 pub struct Tenant {
     pub id: String,
     pub admin: Client,
+    pub admin_key: String,
     pub agent_key: String,
     pub account: String,
     pub secret: String,
@@ -33,33 +34,61 @@ impl Tenant {
         });
         let created = created.await.unwrap();
         let admin = operator.with_key(&created.admin_key).unwrap();
-        let policy = v1::Policy { profile: String::new(), overrides_json: overrides.to_string() };
-        let agent = v1::Agent { agent_id: "default".into(), policy: Some(policy), ..Default::default() };
-        admin.control().put_agent(v1::PutAgentRequest { agent: Some(agent) }).await.unwrap();
+        let policy = v1::Policy {
+            profile: String::new(),
+            overrides_json: overrides.to_string(),
+        };
+        let agent = v1::Agent {
+            agent_id: "default".into(),
+            policy: Some(policy),
+            ..Default::default()
+        };
+        admin
+            .control()
+            .put_agent(v1::PutAgentRequest { agent: Some(agent) })
+            .await
+            .unwrap();
         let account = v1::ChannelAccount {
             channel: "telegram".into(),
             agent: "default".into(),
             name: "bot".into(),
             ..Default::default()
         };
-        let put = v1::PutChannelAccountRequest { account: Some(account) };
-        let put = admin.control().put_channel_account(put).await.unwrap().into_inner();
+        let put = v1::PutChannelAccountRequest {
+            account: Some(account),
+        };
+        let put = admin
+            .control()
+            .put_channel_account(put)
+            .await
+            .unwrap()
+            .into_inner();
         let account = put.account.unwrap();
         let key = v1::CreateApiKeyRequest {
             name: "worker".into(),
             roles: vec![v1::Role::Agent.into()],
             ..Default::default()
         };
-        let agent_key = admin.control().create_api_key(key).await.unwrap().into_inner().secret;
+        let agent_key = admin
+            .control()
+            .create_api_key(key)
+            .await
+            .unwrap()
+            .into_inner()
+            .secret;
         colloquy_llm::install_tls();
         Self {
             id: created.tenant.unwrap().tenant_id,
             admin,
+            admin_key: created.admin_key,
             agent_key,
             webhook: format!("{http}{}", put.webhook_path),
             account: account.account_id,
             secret: account.secret,
-            http: reqwest::Client::builder().timeout(Duration::from_secs(10)).build().unwrap(),
+            http: reqwest::Client::builder()
+                .timeout(Duration::from_secs(10))
+                .build()
+                .unwrap(),
         }
     }
 
@@ -70,7 +99,10 @@ impl Tenant {
 
     /// Posts an update as it is; status and body.
     pub async fn post_raw(&self, body: impl Into<reqwest::Body>) -> (u16, Value) {
-        let call = self.http.post(&self.webhook).header("x-telegram-bot-api-secret-token", &self.secret);
+        let call = self
+            .http
+            .post(&self.webhook)
+            .header("x-telegram-bot-api-secret-token", &self.secret);
         let answer = call.body(body).send().await.unwrap();
         let status = answer.status().as_u16();
         (status, answer.json().await.unwrap_or_default())
@@ -80,7 +112,10 @@ impl Tenant {
     pub async fn say(&self, chat: i64, message_id: i64, text: &str) -> Value {
         let body = update(chat, message_id, text).to_string();
         for _ in 0..600 {
-            let call = self.http.post(&self.webhook).header("x-telegram-bot-api-secret-token", &self.secret);
+            let call = self
+                .http
+                .post(&self.webhook)
+                .header("x-telegram-bot-api-secret-token", &self.secret);
             if let Ok(answer) = call.body(body.clone()).send().await
                 && answer.status().is_success()
                 && let Ok(answer) = answer.json::<Value>().await
@@ -95,7 +130,9 @@ impl Tenant {
 
     pub async fn session(&self, chat: i64) -> Option<v1::Session> {
         let key = format!("agent:default:telegram:direct:{chat}");
-        let ask = v1::GetSessionRequest { session: Some(v1::get_session_request::Session::Key(key)) };
+        let ask = v1::GetSessionRequest {
+            session: Some(v1::get_session_request::Session::Key(key)),
+        };
         let found = self.admin.retry.call(|| {
             let (mut history, ask) = (self.admin.history(), ask.clone());
             async move { history.get_session(ask).await }
@@ -109,7 +146,9 @@ impl Tenant {
 
     /// All entries of the session of a chat.
     pub async fn entries(&self, chat: i64) -> Vec<Entry> {
-        let Some(session) = self.session(chat).await else { return Vec::new() };
+        let Some(session) = self.session(chat).await else {
+            return Vec::new();
+        };
         let (mut entries, mut after) = (Vec::new(), 0);
         loop {
             let ask = v1::ListEntriesRequest {
@@ -151,14 +190,19 @@ impl Tenant {
             }
         });
         if waited.await.is_err() {
-            panic!("chat {chat} has open turns after {limit:?}: {:?}", self.session(chat).await);
+            panic!(
+                "chat {chat} has open turns after {limit:?}: {:?}",
+                self.session(chat).await
+            );
         }
     }
 
     /// A worker that answers `echo: <what it heard>`; how many turns of one session it held at once is counted.
     pub fn start_echo(&self, client: &Client, pause: Duration) -> Echo {
         let stop = CancellationToken::new();
-        let worker = Worker::new(self.worker_client(client), "echo").concurrency(8).stop_with(stop.clone());
+        let worker = Worker::new(self.worker_client(client), "echo")
+            .concurrency(8)
+            .stop_with(stop.clone());
         let held: Arc<Mutex<HashMap<String, usize>>> = Arc::default();
         let most = Arc::new(AtomicUsize::new(0));
         let most_here = most.clone();
@@ -178,7 +222,11 @@ impl Tenant {
                 Ok(Answer::text(format!("echo: {}", turn.text())))
             }
         });
-        Echo { stop, most, task: tokio::spawn(async move { run.await.unwrap() }) }
+        Echo {
+            stop,
+            most,
+            task: tokio::spawn(async move { run.await.unwrap() }),
+        }
     }
 }
 
@@ -222,7 +270,11 @@ pub fn check_echoes(chat: i64, said: &[String], talk: &[(Role, String)]) {
                 open.push(text.clone());
             }
             _ => {
-                assert_eq!(*text, format!("echo: {}", open.join("\n")), "chat {chat}: {talk:?}");
+                assert_eq!(
+                    *text,
+                    format!("echo: {}", open.join("\n")),
+                    "chat {chat}: {talk:?}"
+                );
                 open.clear();
             }
         }

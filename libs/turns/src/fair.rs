@@ -10,6 +10,7 @@ const RESERVED_ONE_IN: u32 = 20;
 const AGING_MS: i64 = 60_000;
 /// What a start costs a tenant of weight 1; divisible by the usual weights.
 const COST: u64 = 5_040_000;
+const MAX_WEIGHT: u32 = 1_000;
 
 /// A session whose first waiting turn is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,15 @@ pub struct Candidate {
     pub due: UnixMillis,
     /// A subagent's turn: it runs on its root's place, so no cap holds it and it takes no place.
     pub on_roots_place: bool,
+}
+
+/// What a tenant may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Starts relative to those of other tenants while both wait, 1 to 1,000.
+    pub weight: u32,
+    /// Turns at the same time.
+    pub cap: u32,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -53,48 +63,46 @@ impl FairChoice {
         }
     }
 
-    /// The index of the candidate that starts next; `None` when nobody may. `cap` = how many turns a tenant may run
-    /// at the same time.
-    pub fn choose(&self, candidates: &[Candidate], cap: impl Fn(TenantId) -> u32) -> Option<usize> {
+    /// Picks the candidate that starts next and gives it its place; `None` when nobody may start. One that did not
+    /// start after all gives its place back by [`ended`](Self::ended).
+    pub fn start(&mut self, candidates: &[Candidate], share: impl Fn(TenantId) -> Share) -> Option<usize> {
         let taken: u32 = self.tenants.values().map(|tenant| tenant.running).sum();
         let may = |candidate: &Candidate| {
             candidate.on_roots_place
-                || (taken < self.places && self.running(candidate.tenant) < cap(candidate.tenant))
+                || (taken < self.places && self.running(candidate.tenant) < share(candidate.tenant).cap)
         };
-        let eligible: Vec<usize> = (0..candidates.len())
-            .filter(|index| may(&candidates[*index]))
-            .collect();
-        let (people, housekeeping): (Vec<usize>, Vec<usize>) = eligible
-            .into_iter()
-            .partition(|index| candidates[*index].lane == Lane::User);
-        let reserved = !housekeeping.is_empty() && self.reserve_is_open();
-        let class = if people.is_empty() || reserved {
+        let eligible = (0..candidates.len()).filter(|index| may(&candidates[*index]));
+        let (people, housekeeping): (Vec<usize>, Vec<usize>) =
+            eligible.partition(|index| candidates[*index].lane == Lane::User);
+        let contended = !people.is_empty() && !housekeeping.is_empty();
+        let class = if people.is_empty() || (contended && self.reserve_is_open()) {
             housekeeping
         } else {
             people
         };
-        class
+        let chosen = class
             .into_iter()
-            .min_by_key(|index| self.rank(&candidates[*index]))
+            .min_by_key(|index| self.rank(&candidates[*index]))?;
+        let candidate = &candidates[chosen];
+        self.record(candidate, share(candidate.tenant).weight, contended);
+        Some(chosen)
     }
 
-    /// Records that the candidate started. `weight` = the tenant's share relative to others, at least 1;
-    /// `passed_over` = whether housekeeping that could have started waits on.
-    pub fn started(&mut self, candidate: &Candidate, weight: u32, passed_over: bool) {
+    fn record(&mut self, candidate: &Candidate, weight: u32, contended: bool) {
         let is_person = candidate.lane == Lane::User;
-        self.passed_over = match (is_person, passed_over) {
-            (true, true) => self.passed_over.saturating_add(1),
-            (true, false) => self.passed_over,
-            (false, _) => 0,
-        };
+        if !is_person {
+            self.passed_over = 0;
+        } else if contended {
+            self.passed_over = self.passed_over.saturating_add(1);
+        }
         if candidate.on_roots_place {
             return;
         }
-        let level = self.level;
         let tenant = self.tenants.entry(candidate.tenant).or_default();
-        tenant.used = tenant.used.max(level);
-        self.level = tenant.used;
-        tenant.used = tenant.used.saturating_add(COST / u64::from(weight.max(1)));
+        self.level = tenant.used.max(self.level);
+        tenant.used = self
+            .level
+            .saturating_add(COST / u64::from(weight.clamp(1, MAX_WEIGHT)));
         tenant.running += 1;
         tenant.housekeeping += u32::from(!is_person);
     }

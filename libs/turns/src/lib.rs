@@ -10,7 +10,7 @@ mod queue;
 mod reset;
 
 pub use claim::{Claimable, claimable};
-pub use fair::{Candidate, FairChoice};
+pub use fair::{Candidate, FairChoice, Share};
 pub use outcome::{Bound, End, Fate, fates};
 pub use reset::due as reset_due;
 

@@ -3,7 +3,8 @@
 use crate::{count, drain, stop};
 use colloquy_types::policy::{Drop, Policy};
 use colloquy_types::queue::{
-    AcceptEvent, AcceptPlan, AcceptState, Effect, Outcome, Placement, QueueMode, RunningTurn, TurnState, WaitingTurn,
+    AcceptEvent, AcceptPlan, AcceptState, Effect, Outcome, Placement, QueueMode, RunningTurn, TurnState,
+    WaitingTurn,
 };
 use colloquy_types::{Error, Reason, Result, TurnId, UnixMillis};
 

@@ -98,10 +98,7 @@ fn queue_change(options: &str) -> Result<QueueChange> {
                 change.debounce_ms = Some(millis(value).ok_or_else(|| wrong("debounce", wanted))?);
             }
             Some(("cap", value)) => {
-                let number = value
-                    .parse()
-                    .ok()
-                    .filter(|number| (1..=10_000).contains(number));
+                let number = value.parse().ok().filter(|number| (1..=10_000).contains(number));
                 change.capacity = Some(number.ok_or_else(|| wrong("cap", "a number from 1 to 10000"))?);
             }
             Some(("drop", value)) => {
@@ -178,10 +175,7 @@ mod tests {
             })
         };
         assert_eq!(parsed("/compact"), compact(None));
-        assert_eq!(
-            parsed("/Compact@bot keep the ids"),
-            compact(Some("keep the ids"))
-        );
+        assert_eq!(parsed("/Compact@bot keep the ids"), compact(Some("keep the ids")));
     }
 
     #[test]

@@ -27,9 +27,8 @@ pub fn deliverable(text: &str, prefix: bool, heartbeat: bool) -> Option<&str> {
     let mut left = text;
     loop {
         let core = left.trim();
-        let silent = |token: &&str| {
-            core.eq_ignore_ascii_case(token) || (prefix && starts_with_word(core, token))
-        };
+        let silent =
+            |token: &&str| core.eq_ignore_ascii_case(token) || (prefix && starts_with_word(core, token));
         if tokens.iter().any(silent) {
             return None;
         }
@@ -119,10 +118,7 @@ fn strip_at_end<'a>(text: &'a str, token: &str) -> Option<&'a str> {
     let cut = text.len().checked_sub(token.len())?;
     let kept = text.get(..cut)?;
     let is_token = text[cut..].eq_ignore_ascii_case(token);
-    let apart = kept
-        .chars()
-        .next_back()
-        .is_some_and(|last| !is_word(last));
+    let apart = kept.chars().next_back().is_some_and(|last| !is_word(last));
     (is_token && apart).then_some(kept)
 }
 

@@ -257,7 +257,7 @@ fn deliveries(facts: &Facts, policy: &Policy, reply: Vec<Part>) -> Result<(Vec<N
         .into_iter()
         .filter_map(|part| match part {
             Part::Text { text } => {
-                deliverable(&text, policy.delivery.silent_prefix, heartbeat).map(|left| Part::text(left))
+                deliverable(&text, policy.delivery.silent_prefix, heartbeat).map(Part::text)
             }
             Part::Media(media) => Some(Part::Media(media)),
             _ => None,

@@ -2,7 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // a test may panic
 
+mod commands;
+mod ends;
+mod fair;
 mod model;
+mod modes;
+mod queue;
 mod reset;
 mod simulator;
 

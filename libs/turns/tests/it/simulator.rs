@@ -1,14 +1,16 @@
 //! A session in memory that carries plans out, and a clock that starts turns.
 
-use colloquy_turns::accept;
+use colloquy_turns::{Bound, Claimable, End, Fate, accept, claimable, fates};
 use colloquy_types::message::{Author, Provenance, Route};
 use colloquy_types::policy::{Policy, Profile};
 use colloquy_types::queue::{
-    AcceptEvent, AcceptPlan, AcceptState, Effect, Lane, MergeKey, MessageKind, Outcome, QueueMode,
-    RunningTurn, TurnState, WaitingTurn,
+    AcceptEvent, AcceptPlan, AcceptState, Effect, Lane, MergeKey, MessageKind, Outcome, RunningTurn,
+    SessionHead, TurnState, WaitingTurn,
 };
-use colloquy_types::{AccountId, ChannelName, Fence, MessageId, Result, SessionKey, TurnId, UnixMillis};
-use serde_json::Value;
+use colloquy_types::{
+    AccountId, BranchId, ChannelName, Epoch, Fence, MessageId, Result, Seq, SessionId, SessionKey,
+    TranscriptId, TurnId, UnixMillis,
+};
 use std::collections::HashMap;
 
 pub struct Session {
@@ -17,10 +19,25 @@ pub struct Session {
     pub outcomes: HashMap<MessageId, Outcome>,
     /// Start, text and messages of each turn that ran.
     pub started: Vec<(i64, String, Vec<MessageId>)>,
-    running_messages: HashMap<TurnId, Vec<MessageId>>,
-    ends: HashMap<TurnId, i64>,
+    /// Summary lines of dropped turns.
+    pub lines: Vec<String>,
+    pub policy: Policy,
+    /// How often the worker renews; 0 = never.
+    pub renew_ms: i64,
+    running: HashMap<TurnId, Running>,
     turn_ms: i64,
+    stop_ms: i64,
     order: i64,
+}
+
+struct Running {
+    waited: WaitingTurn,
+    messages: Vec<Bound>,
+    /// When each steer came.
+    steered: Vec<i64>,
+    started: i64,
+    ends: i64,
+    end: End,
 }
 
 impl Session {
@@ -35,18 +52,58 @@ impl Session {
             texts: HashMap::new(),
             outcomes: HashMap::new(),
             started: Vec::new(),
-            running_messages: HashMap::new(),
-            ends: HashMap::new(),
+            lines: Vec::new(),
+            policy: Policy::resolve(Profile::Goclaw, &[]).unwrap(),
+            renew_ms: 0,
+            running: HashMap::new(),
             turn_ms,
+            stop_ms: 0,
             order: 0,
         }
+    }
+
+    /// Workers take this long to give a stopped turn back.
+    pub fn slow_to_stop(mut self, stop_ms: i64) -> Self {
+        self.stop_ms = stop_ms;
+        self
+    }
+
+    /// The session exists and a person wrote last at `last`.
+    pub fn open_transcript(&mut self, last: UnixMillis) {
+        self.state.session = Some(SessionHead {
+            session: SessionId::new(),
+            version: 1,
+            transcript: TranscriptId::new(),
+            branch: BranchId::new(),
+            epoch: Epoch(1),
+            head: Seq(0),
+            last_user_activity: Some(last),
+        });
+    }
+
+    /// Outcome of the message with the text.
+    pub fn outcome(&self, text: &str) -> Option<Outcome> {
+        let (id, _) = self.texts.iter().find(|(_, known)| *known == text)?;
+        self.outcomes.get(id).copied()
+    }
+
+    pub fn texts_started(&self) -> Vec<&str> {
+        self.started.iter().map(|(_, text, _)| text.as_str()).collect()
     }
 
     /// Lets turns end and start until `to`.
     pub fn advance(&mut self, to: i64) {
         loop {
-            let end = self.ends.iter().map(|(turn, at)| (*at, Some(*turn))).min();
-            let start = self.next_start().map(|at| (at, None));
+            let end = self
+                .running
+                .iter()
+                .map(|(turn, running)| (running.ends, Some(*turn)))
+                .min();
+            let start = match claimable(&self.state, &self.policy, None) {
+                Claimable::Now(_) => Some((self.state.now.0, None)),
+                Claimable::DueAt(due) => Some((due.0, None)),
+                Claimable::Full | Claimable::Nothing => None,
+            };
             let Some((at, ended)) = [end, start].into_iter().flatten().min_by_key(|(at, _)| *at) else {
                 break;
             };
@@ -55,23 +112,19 @@ impl Session {
             }
             self.state.now = UnixMillis(at.max(self.state.now.0));
             match ended {
-                Some(turn) => self.end(turn, Outcome::Answered),
+                Some(turn) => self.end(turn),
                 None => self.start(),
             }
         }
         self.state.now = UnixMillis(to.max(self.state.now.0));
     }
 
-    fn next_start(&self) -> Option<i64> {
-        let first = self.state.waiting.first()?;
-        self.state
-            .running
-            .is_empty()
-            .then_some(first.due.0.max(self.state.now.0))
-    }
-
     fn start(&mut self) {
+        let Claimable::Now(turn) = claimable(&self.state, &self.policy, None) else {
+            return;
+        };
         let waiting = self.state.waiting.remove(0);
+        assert_eq!(waiting.turn, turn, "turns start in their order");
         let texts: Vec<&str> = waiting
             .messages
             .iter()
@@ -89,19 +142,64 @@ impl Session {
             started: self.state.now,
             lease_until: self.state.now,
         });
-        self.running_messages.insert(waiting.turn, waiting.messages);
-        self.ends.insert(waiting.turn, self.state.now.0 + self.turn_ms);
+        let own = waiting.messages.iter().map(|message| Bound {
+            message: *message,
+            steer: None,
+        });
+        let running = Running {
+            messages: own.collect(),
+            steered: Vec::new(),
+            started: self.state.now.0,
+            ends: self.state.now.0 + self.turn_ms,
+            end: End::Committed { sent: true },
+            waited: waiting,
+        };
+        self.running.insert(turn, running);
     }
 
-    fn end(&mut self, turn: TurnId, outcome: Outcome) {
-        self.ends.remove(&turn);
+    fn end(&mut self, turn: TurnId) {
+        let running = self.running.remove(&turn).expect("a running turn");
         self.state.running.retain(|running| running.turn != turn);
-        for message in self.running_messages.remove(&turn).unwrap_or_default() {
-            self.outcomes.entry(message).or_insert(outcome);
+        let acknowledged = self.acknowledged(&running);
+        let mut left = Vec::new();
+        for (message, fate) in fates(running.end, &running.messages, acknowledged) {
+            match fate {
+                Fate::Ends(outcome) => assert_eq!(self.outcomes.insert(message, outcome), None),
+                Fate::Waits => left.push(message),
+            }
+        }
+        if !left.is_empty() {
+            // In the place of the turn that ended.
+            let next = WaitingTurn {
+                turn: TurnId::new(),
+                opened: self.state.now,
+                due: self.state.now,
+                sender: None,
+                messages: left,
+                closed: true,
+                ..running.waited
+            };
+            let behind = |waiting: &WaitingTurn| waiting.order > next.order;
+            let at = self.state.waiting.iter().position(behind);
+            self.state
+                .waiting
+                .insert(at.unwrap_or(self.state.waiting.len()), next);
         }
     }
 
+    /// The last steer that a renewal before the end brought to the worker.
+    fn acknowledged(&self, running: &Running) -> i64 {
+        if self.renew_ms == 0 {
+            return 0;
+        }
+        let lasted = running.ends - running.started;
+        let renewed = running.started + lasted / self.renew_ms * self.renew_ms;
+        running.steered.iter().take_while(|at| **at <= renewed).count() as i64
+    }
+
+    /// The newest policy also decides how many turns run.
     pub fn accept(&mut self, event: &AcceptEvent, policy: &Policy) -> Result<AcceptPlan> {
+        self.policy = policy.clone();
         let key = SessionKey::parse("agent:default:telegram:group:1").unwrap();
         let plan = accept(&self.state, event, policy, &key, TurnId::new())?;
         self.texts.insert(event.message, event.text.clone());
@@ -146,17 +244,42 @@ impl Session {
             Effect::CloseTurn { turn } => self.waiting(*turn).closed = true,
             Effect::MoveDue { turn, due } => self.waiting(*turn).due = *due,
             Effect::EndTurn { turn, outcome } => self.drop_turn(*turn, *outcome),
-            Effect::SummarizeTurn { turn, .. } => self.drop_turn(*turn, Outcome::Summarized),
-            // The worker gives it back at once.
-            Effect::StopTurn { turn, outcome, .. } => self.end(*turn, *outcome),
-            Effect::Steer { .. } => {
-                self.outcomes.insert(event.message, Outcome::Steered);
+            Effect::SummarizeTurn { turn, into, line } => {
+                assert!(self.state.waiting.iter().any(|waiting| waiting.turn == *into));
+                self.lines.push(line.clone());
+                self.drop_turn(*turn, Outcome::Summarized);
+            }
+            Effect::StopTurn {
+                turn,
+                outcome,
+                deadline,
+            } => self.stop(*turn, *outcome, *deadline),
+            Effect::Steer { turn } => {
+                let now = self.state.now.0;
+                let running = self.running.get_mut(turn).expect("a running turn");
+                running.steered.push(now);
+                running.messages.push(Bound {
+                    message: event.message,
+                    steer: Some(running.steered.len() as i64),
+                });
             }
             Effect::Finish { outcome } => {
-                self.outcomes.insert(event.message, *outcome);
+                assert_eq!(self.outcomes.insert(event.message, *outcome), None);
             }
             Effect::Reset { .. } => {}
         }
+    }
+
+    fn stop(&mut self, turn: TurnId, outcome: Outcome, deadline: UnixMillis) {
+        assert!(deadline.since(self.state.now) >= self.stop_ms);
+        let running = self.running.get_mut(&turn).expect("a running turn");
+        running.end = End::Stopped(outcome);
+        running.ends = self.state.now.0 + self.stop_ms;
+        if self.stop_ms == 0 {
+            return self.end(turn);
+        }
+        let row = self.state.running.iter_mut().find(|running| running.turn == turn);
+        row.expect("a running turn").state = TurnState::Stopping;
     }
 
     fn drop_turn(&mut self, turn: TurnId, outcome: Outcome) {
@@ -167,7 +290,7 @@ impl Session {
             .position(|waiting| waiting.turn == turn)
             .expect("a waiting turn");
         for message in self.state.waiting.remove(at).messages {
-            self.outcomes.insert(message, outcome);
+            assert_eq!(self.outcomes.insert(message, outcome), None);
         }
     }
 }
@@ -196,97 +319,5 @@ pub fn event(text: &str, sender: &str, thread: Option<&str>) -> AcceptEvent {
         mode: None,
         debounce_ms: None,
         authorised: true,
-    }
-}
-
-fn mode(value: &Value) -> Option<QueueMode> {
-    serde_json::from_value(value.clone()).ok()
-}
-
-#[test]
-fn every_queue_case_holds() {
-    for case in crate::cases("queue.jsonl") {
-        check(&case);
-    }
-}
-
-fn check(case: &Value) {
-    let name = &case["name"];
-    let overrides = match &case["policy"] {
-        Value::Null => String::new(),
-        policy => serde_json::json!({ "queue": policy }).to_string(),
-    };
-    let policy = Policy::resolve(Profile::Goclaw, &[&overrides]).unwrap();
-    let mut session = Session::new(case["turn_ms"].as_i64().unwrap_or(0));
-    let (mut ids, mut refused, mut seen) = (Vec::new(), HashMap::new(), HashMap::new());
-    for raw in case["events"].as_array().unwrap() {
-        let at = raw["at"].as_i64().unwrap();
-        // A message that arrives with the start may be in either turn: here it comes before the start.
-        session.advance(at - 1);
-        session.state.now = UnixMillis(at);
-        let text = match raw["kind"].as_str().unwrap() {
-            "stop" => "/stop",
-            "stopall" => "/stopall",
-            _ => raw["text"].as_str().unwrap(),
-        };
-        let mut event = event(
-            text,
-            raw["sender"].as_str().unwrap_or("p1"),
-            raw["thread"].as_str(),
-        );
-        event.mode = mode(&raw["mode"]);
-        event.debounce_ms = raw["debounce"].as_i64();
-        if let Some(id) = raw["id"].as_str()
-            && seen.insert(id.to_owned(), ()).is_some()
-        {
-            // The inbox answers duplicates before any decision.
-            ids.push(None);
-            continue;
-        }
-        match session.accept(&event, &policy) {
-            Ok(_) => ids.push(Some(event.message)),
-            Err(error) => {
-                refused.insert(text.to_owned(), error.reason.as_str());
-                ids.push(None);
-            }
-        }
-    }
-    session.advance(10_000_000);
-    expect_turns(case, &session);
-    for (text, outcome) in case["outcomes"].as_object().into_iter().flatten() {
-        if outcome == "DUPLICATE" {
-            continue;
-        }
-        let found = session
-            .texts
-            .iter()
-            .find(|(_, known)| *known == text)
-            .map(|(id, _)| session.outcomes[id]);
-        assert_eq!(found.map(Outcome::as_str), outcome.as_str(), "{name}: {text}");
-    }
-    for (text, error) in case["errors"].as_object().into_iter().flatten() {
-        assert_eq!(refused.get(text).copied(), error.as_str(), "{name}: {text}");
-    }
-}
-
-fn expect_turns(case: &Value, session: &Session) {
-    let (name, expected) = (&case["name"], case["expect_turns"].as_array().unwrap());
-    if case["tolerance"] == "edge" {
-        let all: Vec<String> = session.started.iter().map(|(_, text, _)| text.clone()).collect();
-        assert_eq!(all.join("\n"), "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11", "{name}");
-        assert_eq!(session.started[0].0, 4_000, "{name}");
-        return;
-    }
-    assert_eq!(
-        session.started.len(),
-        expected.len(),
-        "{name}: {:?}",
-        session.started
-    );
-    for (turn, want) in session.started.iter().zip(expected) {
-        assert_eq!(turn.1, want[1].as_str().unwrap(), "{name}");
-        if let Some(start) = want[0].as_i64() {
-            assert_eq!(turn.0, start, "{name}: {}", turn.1);
-        }
     }
 }

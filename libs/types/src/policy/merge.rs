@@ -24,10 +24,7 @@ pub struct Origin {
 }
 
 pub(super) fn resolve(profile: Profile, overrides: &[&str]) -> Result<Policy> {
-    let layers: Vec<Value> = overrides
-        .iter()
-        .map(|json| object(json))
-        .collect::<Result<_>>()?;
+    let layers: Vec<Value> = overrides.iter().map(|json| object(json)).collect::<Result<_>>()?;
     combine(profile, layers)
 }
 
@@ -247,7 +244,11 @@ mod tests {
             ("agent:a:slack:channel:1", 7, true),
         ] {
             let rule = reset.rule(&crate::SessionKey::parse(key).unwrap());
-            assert_eq!((rule.idle.unwrap().minutes, rule.daily.is_some()), (minutes, daily), "{key}");
+            assert_eq!(
+                (rule.idle.unwrap().minutes, rule.daily.is_some()),
+                (minutes, daily),
+                "{key}"
+            );
         }
     }
 

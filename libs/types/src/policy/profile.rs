@@ -1,8 +1,8 @@
 //! The three presets, named after the systems whose numbers they carry.
 
 use super::{
-    Commands, Compaction, Context, Daily, Delivery, Drop, HistoryMode, Memory, Model, ModelName, OnUnknown, Policy,
-    Prune, Queue, Reset, Resume, Retention, Subagents,
+    Commands, Compaction, Context, Daily, Delivery, Drop, HistoryMode, Memory, Model, ModelName, OnUnknown,
+    Policy, Prune, Queue, Reset, Resume, Retention, Subagents,
 };
 use crate::error::{Error, Result};
 use crate::key::DmScope;

@@ -42,8 +42,24 @@ pub(super) fn check(policy: &Policy) -> Result<()> {
 
 /// What `reset.by_chat_kind` can name: types of chats and kinds of sessions.
 const CHAT_KINDS: [&str; 18] = [
-    "direct", "group", "other", "channel", "room", "person", "main", "subagent", "cron", "heartbeat", "hook",
-    "webhook", "sop", "p2p", "admin", "team", "app", "api",
+    "direct",
+    "group",
+    "other",
+    "channel",
+    "room",
+    "person",
+    "main",
+    "subagent",
+    "cron",
+    "heartbeat",
+    "hook",
+    "webhook",
+    "sop",
+    "p2p",
+    "admin",
+    "team",
+    "app",
+    "api",
 ];
 
 fn reset(policy: &Policy) -> Result<()> {
@@ -78,11 +94,7 @@ fn queue(policy: &Policy) -> Result<()> {
     within("queue.debounce_ms", &queue.debounce_ms, &(0..=60_000))?;
     within("queue.capacity", &queue.capacity, &(1..=10_000))?;
     within("queue.max_concurrent", &queue.max_concurrent, &(1..=64))?;
-    within(
-        "queue.single_from_ratio",
-        &queue.single_from_ratio,
-        &(0.0..=1.0),
-    )?;
+    within("queue.single_from_ratio", &queue.single_from_ratio, &(0.0..=1.0))?;
     within("queue.lease_ms", &queue.lease_ms, &(1_000..=3_600_000))?;
     within("queue.max_attempts", &queue.max_attempts, &(1..=100))?;
     within("queue.max_turn_ms", &queue.max_turn_ms, &(1_000..=86_400_000))?;

@@ -18,20 +18,32 @@ pub enum Tenants {
 pub async fn tenants(client: &Client, out: &Output, verb: Tenants) -> anyhow::Result<()> {
     match verb {
         Tenants::Create { name } => {
-            let created = client.control().create_tenant(v1::CreateTenantRequest { name }).await?.into_inner();
+            let created = client
+                .control()
+                .create_tenant(v1::CreateTenantRequest { name })
+                .await?
+                .into_inner();
             let tenant = created.tenant.unwrap_or_default();
-            let json = json!({"tenant_id": tenant.tenant_id, "name": tenant.name, "admin_key": created.admin_key});
-            out.one(&json, &[("tenant", tenant.tenant_id), ("admin key", created.admin_key)]);
+            let json =
+                json!({"tenant_id": tenant.tenant_id, "name": tenant.name, "admin_key": created.admin_key});
+            out.one(
+                &json,
+                &[("tenant", tenant.tenant_id), ("admin key", created.admin_key)],
+            );
             out.note("Keep the key: it is not shown again.");
         }
         Tenants::List => {
             let (mut rows, mut page_token) = (Vec::new(), String::new());
             loop {
-                let ask = v1::ListTenantsRequest { page_size: 500, page_token };
+                let ask = v1::ListTenantsRequest {
+                    page_size: 500,
+                    page_token,
+                };
                 let page = client.control().list_tenants(ask).await?.into_inner();
                 rows.extend(page.tenants.into_iter().map(|tenant| {
                     let created = instant(tenant.created_at.as_ref());
-                    let json = json!({"tenant_id": tenant.tenant_id, "name": tenant.name, "created_at": created});
+                    let json =
+                        json!({"tenant_id": tenant.tenant_id, "name": tenant.name, "created_at": created});
                     (json, vec![tenant.tenant_id, tenant.name, created])
                 }));
                 if page.next_page_token.is_empty() {
@@ -94,27 +106,59 @@ pub enum Keys {
 
 pub async fn keys(client: &Client, out: &Output, verb: Keys) -> anyhow::Result<()> {
     match verb {
-        Keys::Create { name, role, account, agent, subject } => {
+        Keys::Create {
+            name,
+            role,
+            account,
+            agent,
+            subject,
+        } => {
             let roles = role.into_iter().map(|role| v1::Role::from(role).into()).collect();
-            let ask = v1::CreateApiKeyRequest { name, roles, subject, account, agents: agent };
+            let ask = v1::CreateApiKeyRequest {
+                name,
+                roles,
+                subject,
+                account,
+                agents: agent,
+            };
             let created = client.control().create_api_key(ask).await?.into_inner();
             let key_id = created.api_key.unwrap_or_default().key_id;
-            out.one(&json!({"key_id": key_id, "secret": created.secret}), &[("id", key_id.clone()), ("key", created.secret.clone())]);
+            out.one(
+                &json!({"key_id": key_id, "secret": created.secret}),
+                &[("id", key_id.clone()), ("key", created.secret.clone())],
+            );
             out.note("Keep the key: it is not shown again.");
         }
         Keys::List => {
-            let keys = client.control().list_api_keys(v1::ListApiKeysRequest {}).await?.into_inner().api_keys;
+            let keys = client
+                .control()
+                .list_api_keys(v1::ListApiKeysRequest {})
+                .await?
+                .into_inner()
+                .api_keys;
             let row = |key: v1::ApiKey| {
-                let roles: Vec<String> = key.roles().map(|role| word(role.as_str_name(), "ROLE_")).collect();
+                let roles: Vec<String> = key
+                    .roles()
+                    .map(|role| word(role.as_str_name(), "ROLE_"))
+                    .collect();
                 let revoked = instant(key.revoked_at.as_ref());
                 let json = json!({"key_id": key.key_id, "name": key.name, "roles": roles, "subject": key.subject,
                     "account": key.account, "agents": key.agents, "revoked_at": revoked});
-                (json, vec![key.key_id, key.name, roles.join(","), key.subject, revoked])
+                (
+                    json,
+                    vec![key.key_id, key.name, roles.join(","), key.subject, revoked],
+                )
             };
-            out.list(&["KEY", "NAME", "ROLES", "SUBJECT", "REVOKED"], keys.into_iter().map(row).collect());
+            out.list(
+                &["KEY", "NAME", "ROLES", "SUBJECT", "REVOKED"],
+                keys.into_iter().map(row).collect(),
+            );
         }
         Keys::Revoke { key_id } => {
-            client.control().revoke_api_key(v1::RevokeApiKeyRequest { key_id }).await?;
+            client
+                .control()
+                .revoke_api_key(v1::RevokeApiKeyRequest { key_id })
+                .await?;
             out.note("revoked");
         }
     }
@@ -124,7 +168,9 @@ pub async fn keys(client: &Client, out: &Output, verb: Keys) -> anyhow::Result<(
 #[derive(Debug, Subcommand)]
 pub enum Agents {
     /// Create or replace an agent.
-    #[command(after_help = "Example: colloquy agents put support --profile openclaw --overrides '{\"queue\":{\"capacity\":5}}'")]
+    #[command(
+        after_help = "Example: colloquy agents put support --profile openclaw --overrides '{\"queue\":{\"capacity\":5}}'"
+    )]
     Put {
         agent: String,
         /// goclaw, goclaw-lite or openclaw.
@@ -152,26 +198,64 @@ fn inline_or_file(text: String) -> anyhow::Result<String> {
 
 pub async fn agents(client: &Client, out: &Output, verb: Agents) -> anyhow::Result<()> {
     match verb {
-        Agents::Put { agent, profile, overrides, display_name } => {
-            let policy = v1::Policy { profile, overrides_json: inline_or_file(overrides)? };
-            let agent = v1::Agent { agent_id: agent, display_name, policy: Some(policy), ..Default::default() };
-            let stored = client.control().put_agent(v1::PutAgentRequest { agent: Some(agent) }).await?.into_inner();
+        Agents::Put {
+            agent,
+            profile,
+            overrides,
+            display_name,
+        } => {
+            let policy = v1::Policy {
+                profile,
+                overrides_json: inline_or_file(overrides)?,
+            };
+            let agent = v1::Agent {
+                agent_id: agent,
+                display_name,
+                policy: Some(policy),
+                ..Default::default()
+            };
+            let stored = client
+                .control()
+                .put_agent(v1::PutAgentRequest { agent: Some(agent) })
+                .await?
+                .into_inner();
             let (json, row) = agent_row(stored.agent.unwrap_or_default());
-            out.one(&json, &[("agent", row[0].clone()), ("profile", row[1].clone()), ("version", row[2].clone())]);
+            out.one(
+                &json,
+                &[
+                    ("agent", row[0].clone()),
+                    ("profile", row[1].clone()),
+                    ("version", row[2].clone()),
+                ],
+            );
         }
         Agents::List => {
-            let agents = client.control().list_agents(v1::ListAgentsRequest {}).await?.into_inner().agents;
-            out.list(&["AGENT", "PROFILE", "VERSION", "NAME"], agents.into_iter().map(agent_row).collect());
+            let agents = client
+                .control()
+                .list_agents(v1::ListAgentsRequest {})
+                .await?
+                .into_inner()
+                .agents;
+            out.list(
+                &["AGENT", "PROFILE", "VERSION", "NAME"],
+                agents.into_iter().map(agent_row).collect(),
+            );
         }
         Agents::Show { agent } => {
-            let ask = v1::ExplainPolicyRequest { agent_id: agent, account_id: String::new() };
+            let ask = v1::ExplainPolicyRequest {
+                agent_id: agent,
+                account_id: String::new(),
+            };
             let values = client.control().explain_policy(ask).await?.into_inner().values;
             let row = |value: v1::PolicyValue| {
                 let parsed: Value = serde_json::from_str(&value.value_json).unwrap_or_default();
                 let json = json!({"path": value.path, "value": parsed, "origin": value.origin});
                 (json, vec![value.path, value.value_json, value.origin])
             };
-            out.list(&["POLICY", "VALUE", "FROM"], values.into_iter().map(row).collect());
+            out.list(
+                &["POLICY", "VALUE", "FROM"],
+                values.into_iter().map(row).collect(),
+            );
         }
     }
     Ok(())
@@ -181,7 +265,15 @@ fn agent_row(agent: v1::Agent) -> (Value, Vec<String>) {
     let policy = agent.policy.unwrap_or_default();
     let json = json!({"agent_id": agent.agent_id, "display_name": agent.display_name, "profile": policy.profile,
         "overrides_json": policy.overrides_json, "version": agent.version});
-    (json, vec![agent.agent_id, policy.profile, agent.version.to_string(), agent.display_name])
+    (
+        json,
+        vec![
+            agent.agent_id,
+            policy.profile,
+            agent.version.to_string(),
+            agent.display_name,
+        ],
+    )
 }
 
 #[derive(Debug, Subcommand)]
@@ -210,26 +302,60 @@ pub enum Accounts {
 
 pub async fn accounts(client: &Client, out: &Output, verb: Accounts) -> anyhow::Result<()> {
     match verb {
-        Accounts::Put { name, channel, agent, secret, account_id, overrides } => {
+        Accounts::Put {
+            name,
+            channel,
+            agent,
+            secret,
+            account_id,
+            overrides,
+        } => {
             let overrides_json = inline_or_file(overrides)?;
-            let account =
-                v1::ChannelAccount { account_id, channel, agent, name, secret, overrides_json, created_at: None };
-            let ask = v1::PutChannelAccountRequest { account: Some(account) };
+            let account = v1::ChannelAccount {
+                account_id,
+                channel,
+                agent,
+                name,
+                secret,
+                overrides_json,
+                created_at: None,
+            };
+            let ask = v1::PutChannelAccountRequest {
+                account: Some(account),
+            };
             let stored = client.control().put_channel_account(ask).await?.into_inner();
             let account = stored.account.unwrap_or_default();
             let json = json!({"account_id": account.account_id, "secret": account.secret, "webhook_path": stored.webhook_path});
-            out.one(&json, &[("account", account.account_id), ("secret", account.secret), ("webhook", stored.webhook_path)]);
+            out.one(
+                &json,
+                &[
+                    ("account", account.account_id),
+                    ("secret", account.secret),
+                    ("webhook", stored.webhook_path),
+                ],
+            );
             out.note("Keep the secret: it is not shown again.");
         }
         Accounts::List => {
             let ask = v1::ListChannelAccountsRequest {};
-            let accounts = client.control().list_channel_accounts(ask).await?.into_inner().accounts;
+            let accounts = client
+                .control()
+                .list_channel_accounts(ask)
+                .await?
+                .into_inner()
+                .accounts;
             let row = |account: v1::ChannelAccount| {
                 let json = json!({"account_id": account.account_id, "channel": account.channel, "agent": account.agent,
                     "name": account.name});
-                (json, vec![account.account_id, account.channel, account.name, account.agent])
+                (
+                    json,
+                    vec![account.account_id, account.channel, account.name, account.agent],
+                )
             };
-            out.list(&["ACCOUNT", "CHANNEL", "NAME", "AGENT"], accounts.into_iter().map(row).collect());
+            out.list(
+                &["ACCOUNT", "CHANNEL", "NAME", "AGENT"],
+                accounts.into_iter().map(row).collect(),
+            );
         }
     }
     Ok(())

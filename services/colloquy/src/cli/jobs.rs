@@ -19,12 +19,23 @@ pub enum Jobs {
 pub async fn run(client: &Client, out: &Output, verb: Jobs) -> anyhow::Result<()> {
     match verb {
         Jobs::List { limit } => {
-            let ask = v1::ListJobsRequest { page_size: limit, ..Default::default() };
+            let ask = v1::ListJobsRequest {
+                page_size: limit,
+                ..Default::default()
+            };
             let jobs = client.compactor().list_jobs(ask).await?.into_inner().jobs;
-            out.list(&["JOB", "KIND", "STATE", "ATTEMPTS", "AGE", "ERROR"], jobs.iter().map(row).collect());
+            out.list(
+                &["JOB", "KIND", "STATE", "ATTEMPTS", "AGE", "ERROR"],
+                jobs.iter().map(row).collect(),
+            );
         }
         Jobs::Show { job_id } => {
-            let job = client.compactor().get_job(v1::GetJobRequest { job_id }).await?.into_inner().job;
+            let job = client
+                .compactor()
+                .get_job(v1::GetJobRequest { job_id })
+                .await?
+                .into_inner()
+                .job;
             let job = job.unwrap_or_default();
             let (json, cells) = row(&job);
             out.one(
@@ -45,7 +56,10 @@ pub async fn run(client: &Client, out: &Output, verb: Jobs) -> anyhow::Result<()
 }
 
 fn row(job: &v1::Job) -> (Value, Vec<String>) {
-    let (kind, state) = (word(job.kind().as_str_name(), "JOB_KIND_"), word(job.state().as_str_name(), "JOB_STATE_"));
+    let (kind, state) = (
+        word(job.kind().as_str_name(), "JOB_KIND_"),
+        word(job.state().as_str_name(), "JOB_STATE_"),
+    );
     let result: Value = serde_json::from_str(&job.result_json).unwrap_or_default();
     let json = json!({"job_id": job.job_id, "kind": kind, "state": state, "session_id": job.session_id,
         "attempts": job.attempts, "error": job.error, "result": result, "created_at": instant(job.created_at.as_ref())});

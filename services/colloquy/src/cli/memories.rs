@@ -28,13 +28,24 @@ pub async fn run(client: &Client, out: &Output, verb: Memories) -> anyhow::Resul
     match verb {
         Memories::List { session } => {
             let session_id = find(client, &session).await?.session_id;
-            let ask = v1::ListMemoriesRequest { session_id, page_size: 500, ..Default::default() };
+            let ask = v1::ListMemoriesRequest {
+                session_id,
+                page_size: 500,
+                ..Default::default()
+            };
             let memories = client.memory().list_memories(ask).await?.into_inner().memories;
-            out.list(&["MEMORY", "KIND", "SCOPE", "TEXT"], memories.iter().map(row).collect());
+            out.list(
+                &["MEMORY", "KIND", "SCOPE", "TEXT"],
+                memories.iter().map(row).collect(),
+            );
         }
         Memories::Recall { session, query } => {
             let session_id = find(client, &session).await?.session_id;
-            let ask = v1::RecallRequest { session_id, query, ..Default::default() };
+            let ask = v1::RecallRequest {
+                session_id,
+                query,
+                ..Default::default()
+            };
             let results = client.memory().recall(ask).await?.into_inner().results;
             let scored = |result: &v1::RecallResult| {
                 let (mut json, mut cells) = row(&result.memory.clone().unwrap_or_default());
@@ -42,10 +53,16 @@ pub async fn run(client: &Client, out: &Output, verb: Memories) -> anyhow::Resul
                 cells.insert(0, format!("{:.2}", result.score));
                 (json, cells)
             };
-            out.list(&["SCORE", "MEMORY", "KIND", "SCOPE", "TEXT"], results.iter().map(scored).collect());
+            out.list(
+                &["SCORE", "MEMORY", "KIND", "SCOPE", "TEXT"],
+                results.iter().map(scored).collect(),
+            );
         }
         Memories::Forget { memory_id } => {
-            client.memory().delete_memory(v1::DeleteMemoryRequest { memory_id }).await?;
+            client
+                .memory()
+                .delete_memory(v1::DeleteMemoryRequest { memory_id })
+                .await?;
             out.note("forgotten");
         }
     }
@@ -57,5 +74,8 @@ fn row(memory: &v1::Memory) -> (Value, Vec<String>) {
     let scope = word(memory.scope().as_str_name(), "MEMORY_SCOPE_");
     let json = json!({"memory_id": memory.memory_id, "kind": kind, "scope": scope, "owner": memory.owner,
         "text": memory.text, "importance": memory.importance, "entry_ids": memory.entry_ids});
-    (json, vec![memory.memory_id.clone(), kind, scope, excerpt(&memory.text, 100)])
+    (
+        json,
+        vec![memory.memory_id.clone(), kind, scope, excerpt(&memory.text, 100)],
+    )
 }

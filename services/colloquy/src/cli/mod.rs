@@ -17,10 +17,21 @@ use colloquy_client::{Client, Error};
 #[derive(Debug, clap::Args)]
 pub struct ClientOptions {
     /// gRPC URL of the server.
-    #[arg(long, global = true, env = "COLLOQUY_URL", default_value = "http://127.0.0.1:7100")]
+    #[arg(
+        long,
+        global = true,
+        env = "COLLOQUY_URL",
+        default_value = "http://127.0.0.1:7100"
+    )]
     pub url: String,
     /// API key.
-    #[arg(long, global = true, env = "COLLOQUY_KEY", hide_env_values = true, default_value = "")]
+    #[arg(
+        long,
+        global = true,
+        env = "COLLOQUY_KEY",
+        hide_env_values = true,
+        default_value = ""
+    )]
     pub key: String,
     /// Print JSON for scripts.
     #[arg(long, global = true)]
@@ -80,13 +91,19 @@ pub async fn run(command: ClientCommand, options: &ClientOptions) -> anyhow::Res
 /// What a person can do about the answer.
 fn explain(error: anyhow::Error, options: &ClientOptions) -> anyhow::Error {
     let status = error.downcast_ref::<tonic::Status>().cloned().map(Error::from);
-    let Some(known) = status.as_ref().or_else(|| error.downcast_ref::<Error>()) else { return error };
+    let Some(known) = status.as_ref().or_else(|| error.downcast_ref::<Error>()) else {
+        return error;
+    };
     match known.reason.as_str() {
         "BAD_CREDENTIAL" if options.key.is_empty() => anyhow!("no API key: pass --key or set COLLOQUY_KEY"),
         "BAD_CREDENTIAL" => anyhow!("the API key is unknown or revoked: check --key or COLLOQUY_KEY"),
         "MISSING_ROLE" => anyhow!("the key may not do this: {}", known.message),
         "UNAVAILABLE" | "DEPENDENCY" => {
-            anyhow!("cannot reach {}: is `colloquy dev` running? ({})", options.url, known.message)
+            anyhow!(
+                "cannot reach {}: is `colloquy dev` running? ({})",
+                options.url,
+                known.message
+            )
         }
         _ => match &known.field {
             Some(field) => anyhow!("{} ({field}): {}", known.reason, known.message),

@@ -14,7 +14,10 @@ impl Output {
     /// One JSON document, or a table of the same rows.
     pub fn list(&self, header: &[&str], rows: Vec<(Value, Vec<String>)>) {
         if self.json {
-            println!("{}", Value::Array(rows.into_iter().map(|(json, _)| json).collect()));
+            println!(
+                "{}",
+                Value::Array(rows.into_iter().map(|(json, _)| json).collect())
+            );
             return;
         }
         if rows.is_empty() {
@@ -22,7 +25,9 @@ impl Output {
             return;
         }
         let mut table = Table::new();
-        table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        table
+            .load_preset(presets::NOTHING)
+            .set_content_arrangement(ContentArrangement::Dynamic);
         table.set_header(header);
         rows.into_iter().for_each(|(_, row)| {
             table.add_row(row);
@@ -70,7 +75,11 @@ pub fn age(at: Option<&colloquy_proto::Timestamp>) -> String {
 /// The beginning of a text on one line.
 pub fn excerpt(text: &str, chars: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= chars { line } else { format!("{}…", line.chars().take(chars).collect::<String>()) }
+    if line.chars().count() <= chars {
+        line
+    } else {
+        format!("{}…", line.chars().take(chars).collect::<String>())
+    }
 }
 
 /// An enum's wire name without its prefix, in lower case.
@@ -82,7 +91,11 @@ pub fn word(name: &str, prefix: &str) -> String {
 pub fn said(message: &v1::Message) -> String {
     let part = |part: &v1::Part| match &part.part {
         Some(v1::part::Part::Text(text)) => text.clone(),
-        Some(v1::part::Part::Media(media)) => format!("[{} {}]", word(media.kind().as_str_name(), "MEDIA_KIND_"), media.name),
+        Some(v1::part::Part::Media(media)) => format!(
+            "[{} {}]",
+            word(media.kind().as_str_name(), "MEDIA_KIND_"),
+            media.name
+        ),
         Some(v1::part::Part::ToolCall(call)) => format!("→ {} {}", call.name, call.arguments),
         Some(v1::part::Part::ToolResult(result)) => {
             let texts = result.parts.iter().filter_map(|part| match &part.part {

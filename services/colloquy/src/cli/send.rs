@@ -7,8 +7,10 @@ use serde_json::json;
 
 /// Accepted means stored: the answer comes from a worker.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  colloquy send 'hello' --session-key agent:default:app:me\n  \
-                        colloquy send 'hello' --account acc_… --chat 42")]
+#[command(
+    after_help = "Examples:\n  colloquy send 'hello' --session-key agent:default:app:me\n  \
+                        colloquy send 'hello' --account acc_… --chat 42"
+)]
 pub struct Args {
     text: String,
     /// Canonical session key.
@@ -45,14 +47,21 @@ pub async fn run(client: &Client, out: &Output, args: Args) -> anyhow::Result<()
     };
     let message = v1::Message {
         role: v1::MessageRole::User.into(),
-        parts: vec![v1::Part { part: Some(v1::part::Part::Text(args.text)) }],
+        parts: vec![v1::Part {
+            part: Some(v1::part::Part::Text(args.text)),
+        }],
         ..Default::default()
     };
     let request = v1::SubmitRequest {
         target: Some(target),
-        sender: Some(v1::Author { id: args.sender, name: String::new() }),
+        sender: Some(v1::Author {
+            id: args.sender,
+            name: String::new(),
+        }),
         message: Some(message),
-        idempotency_key: args.idempotency_key.unwrap_or_else(|| hex::encode(rand::random::<[u8; 16]>())),
+        idempotency_key: args
+            .idempotency_key
+            .unwrap_or_else(|| hex::encode(rand::random::<[u8; 16]>())),
         ..Default::default()
     };
     // Safe to repeat: the key makes it one message.

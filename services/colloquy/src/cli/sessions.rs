@@ -52,15 +52,27 @@ pub struct QueueArgs {
 /// A session by id or key.
 pub async fn find(client: &Client, text: &str) -> anyhow::Result<v1::Session> {
     use v1::get_session_request::Session;
-    let asked =
-        if text.starts_with("ses_") { Session::SessionId(text.to_owned()) } else { Session::Key(text.to_owned()) };
-    let found = client.history().get_session(v1::GetSessionRequest { session: Some(asked) }).await?;
+    let asked = if text.starts_with("ses_") {
+        Session::SessionId(text.to_owned())
+    } else {
+        Session::Key(text.to_owned())
+    };
+    let found = client
+        .history()
+        .get_session(v1::GetSessionRequest { session: Some(asked) })
+        .await?;
     Ok(found.into_inner().session.unwrap_or_default())
 }
 
 pub async fn run(client: &Client, out: &Output, verb: Sessions) -> anyhow::Result<()> {
     match verb {
-        Sessions::List { agent, channel, kind, label, limit } => {
+        Sessions::List {
+            agent,
+            channel,
+            kind,
+            label,
+            limit,
+        } => {
             let ask = v1::ListSessionsRequest {
                 agent,
                 channel,
@@ -71,7 +83,9 @@ pub async fn run(client: &Client, out: &Output, verb: Sessions) -> anyhow::Resul
             };
             let sessions = client.history().list_sessions(ask).await?.into_inner().sessions;
             out.list(
-                &["SESSION", "KEY", "ENTRIES", "TOKENS", "WAITING", "RUNNING", "ACTIVE"],
+                &[
+                    "SESSION", "KEY", "ENTRIES", "TOKENS", "WAITING", "RUNNING", "ACTIVE",
+                ],
                 sessions.iter().map(row).collect(),
             );
         }
@@ -125,23 +139,46 @@ async fn show(client: &Client, out: &Output, text: &str, entries: u32) -> anyhow
         println!("{json}");
         return Ok(());
     }
-    let reported = session.last_prompt_tokens.map_or_else(|| "unknown".to_owned(), |tokens| tokens.to_string());
+    let reported = session
+        .last_prompt_tokens
+        .map_or_else(|| "unknown".to_owned(), |tokens| tokens.to_string());
     out.one(
         &Value::Null,
         &[
             ("session", session.session_id.clone()),
             ("key", session.key.clone()),
             ("label", session.label.clone()),
-            ("window", format!("{} messages, {} tokens (estimate)", session.window_messages, session.window_tokens)),
+            (
+                "window",
+                format!(
+                    "{} messages, {} tokens (estimate)",
+                    session.window_messages, session.window_tokens
+                ),
+            ),
             ("last prompt", format!("{reported} tokens")),
-            ("used", format!("{} in, {} out, {} turns", session.input_tokens, session.output_tokens, session.turns)),
-            ("compactions", format!("{} {}", session.compactions, session.compaction_error)),
-            ("queue", format!("{} running, {} waiting", session.running, session.waiting)),
+            (
+                "used",
+                format!(
+                    "{} in, {} out, {} turns",
+                    session.input_tokens, session.output_tokens, session.turns
+                ),
+            ),
+            (
+                "compactions",
+                format!("{} {}", session.compactions, session.compaction_error),
+            ),
+            (
+                "queue",
+                format!("{} running, {} waiting", session.running, session.waiting),
+            ),
             ("active", format!("{} ago", age(session.updated_at.as_ref()))),
         ],
     );
     println!();
-    out.list(&["SEQ", "KIND", "TOKENS", "TEXT"], listed.iter().map(line).collect());
+    out.list(
+        &["SEQ", "KIND", "TOKENS", "TEXT"],
+        listed.iter().map(line).collect(),
+    );
     Ok(())
 }
 
@@ -150,7 +187,10 @@ fn line(entry: &v1::Entry) -> (Value, Vec<String>) {
     let body = entry.body.as_ref().and_then(|body| body.body.as_ref());
     let (kind, text) = match body {
         Some(Body::Message(message)) => (word(message.role().as_str_name(), "MESSAGE_ROLE_"), said(message)),
-        Some(Body::CustomMessage(custom)) => (custom.kind.clone(), custom.message.as_ref().map(said).unwrap_or_default()),
+        Some(Body::CustomMessage(custom)) => (
+            custom.kind.clone(),
+            custom.message.as_ref().map(said).unwrap_or_default(),
+        ),
         Some(Body::Custom(custom)) => (custom.kind.clone(), custom.json.clone()),
         Some(Body::Compaction(compaction)) => ("compaction".into(), compaction.summary.clone()),
         Some(Body::BranchSummary(summary)) => ("branch summary".into(), summary.summary.clone()),
@@ -162,7 +202,15 @@ fn line(entry: &v1::Entry) -> (Value, Vec<String>) {
     };
     let json = json!({"entry_id": entry.entry_id, "seq": entry.seq, "kind": kind, "tokens": entry.tokens,
         "turn_id": entry.turn_id, "text": text, "at": instant(entry.at.as_ref())});
-    (json, vec![entry.seq.to_string(), kind, entry.tokens.to_string(), excerpt(&text, 100)])
+    (
+        json,
+        vec![
+            entry.seq.to_string(),
+            kind,
+            entry.tokens.to_string(),
+            excerpt(&text, 100),
+        ],
+    )
 }
 
 async fn tail(client: &Client, out: &Output, text: &str) -> anyhow::Result<()> {
@@ -194,23 +242,43 @@ async fn tail(client: &Client, out: &Output, text: &str) -> anyhow::Result<()> {
 
 pub async fn queue(client: &Client, out: &Output, args: &QueueArgs) -> anyhow::Result<()> {
     let session = find(client, &args.session).await?;
-    let ask = v1::GetQueueRequest { session_id: session.session_id, outcomes: 20 };
+    let ask = v1::GetQueueRequest {
+        session_id: session.session_id,
+        outcomes: 20,
+    };
     let queue = client.router().get_queue(ask).await?.into_inner();
     let turn = |turn: &v1::QueuedTurn| {
         let state = word(turn.state().as_str_name(), "TURN_STATE_");
         let json = json!({"turn_id": turn.turn_id, "state": state, "attempt": turn.attempt, "worker": turn.worker,
             "messages": turn.message_ids});
-        (json, vec![turn.turn_id.clone(), state, turn.attempt.to_string(), turn.worker.clone()])
+        (
+            json,
+            vec![
+                turn.turn_id.clone(),
+                state,
+                turn.attempt.to_string(),
+                turn.worker.clone(),
+            ],
+        )
     };
     if out.json {
         let rows = |turns: &[v1::QueuedTurn]| turns.iter().map(|t| turn(t).0).collect::<Vec<_>>();
         let outcomes: Vec<Value> = queue.outcomes.iter().map(|message| outcome(message).0).collect();
-        println!("{}", json!({"running": rows(&queue.running), "waiting": rows(&queue.waiting), "outcomes": outcomes}));
+        println!(
+            "{}",
+            json!({"running": rows(&queue.running), "waiting": rows(&queue.waiting), "outcomes": outcomes})
+        );
         return Ok(());
     }
-    out.list(&["TURN", "STATE", "ATTEMPT", "WORKER"], queue.running.iter().chain(&queue.waiting).map(turn).collect());
+    out.list(
+        &["TURN", "STATE", "ATTEMPT", "WORKER"],
+        queue.running.iter().chain(&queue.waiting).map(turn).collect(),
+    );
     println!();
-    out.list(&["MESSAGE", "OUTCOME", "TURN", "DETAIL"], queue.outcomes.iter().map(outcome).collect());
+    out.list(
+        &["MESSAGE", "OUTCOME", "TURN", "DETAIL"],
+        queue.outcomes.iter().map(outcome).collect(),
+    );
     Ok(())
 }
 
@@ -221,5 +289,13 @@ fn outcome(message: &v1::MessageOutcome) -> (Value, Vec<String>) {
     };
     let json = json!({"message_id": message.message_id, "turn_id": message.turn_id, "outcome": outcome,
         "detail": message.detail, "accepted_at": instant(message.accepted_at.as_ref())});
-    (json, vec![message.message_id.clone(), outcome, message.turn_id.clone(), message.detail.clone()])
+    (
+        json,
+        vec![
+            message.message_id.clone(),
+            outcome,
+            message.turn_id.clone(),
+            message.detail.clone(),
+        ],
+    )
 }
