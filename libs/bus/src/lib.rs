@@ -4,9 +4,10 @@
 //! Another backend implements [`Bus`] and runs the conformance suite in `tests/it`.
 
 mod jetstream;
+mod limited;
 mod memory;
 
-pub use jetstream::JetStreamBus;
+pub use jetstream::{JetStreamBus, NatsConfig};
 pub use memory::MemoryBus;
 
 use async_trait::async_trait;
@@ -16,6 +17,9 @@ use std::time::Duration;
 
 /// A message that is not acknowledged within this time is delivered again; progress starts it anew.
 pub const ACK_WAIT: Duration = Duration::from_secs(30);
+
+/// A message id is remembered this long; a job's next publication has a new one.
+pub const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
 /// An offer of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +40,8 @@ impl JobMessage {
     }
 }
 
-/// The other end of a delivered message. Dropping it without a word lets it be delivered again.
+/// The other end of a delivered message. Dropping it without a word lets it be delivered again. Every call fails
+/// with `DEPENDENCY` when the bus does not answer; the message is then delivered again.
 #[async_trait]
 pub trait Receipt: Send + Sync {
     /// It is dealt with.
@@ -45,6 +50,8 @@ pub trait Receipt: Send + Sync {
     async fn progress(&self) -> Result<()>;
     /// Deliver it again after the delay.
     async fn nak(&self, delay: Duration) -> Result<()>;
+    /// Never deliver it again, though it was not dealt with.
+    async fn term(&self) -> Result<()>;
 }
 
 /// A message in a worker's hands.
@@ -71,9 +78,21 @@ pub trait Bus: Send + Sync + 'static {
     /// `DEPENDENCY`.
     async fn publish(&self, message: &JobMessage) -> Result<()>;
 
+    /// The messages of a kind. All subscribers of the kind, in any process, share them.
+    ///
     /// # Errors
     /// `DEPENDENCY`.
     async fn subscribe(&self, kind: &str) -> Result<Box<dyn Subscription>>;
+
+    /// The same with at most `most` (at least one) messages handed out at a time: the next one waits until a
+    /// receipt is dropped.
+    ///
+    /// # Errors
+    /// `DEPENDENCY`.
+    async fn subscribe_at_most(&self, kind: &str, most: usize) -> Result<Box<dyn Subscription>> {
+        let all = self.subscribe(kind).await?;
+        Ok(Box::new(limited::Limited::new(all, most)))
+    }
 
     /// Whether the bus answers.
     ///

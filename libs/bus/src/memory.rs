@@ -1,6 +1,6 @@
 //! In-process backend with the same behaviour: dedupe, redelivery, progress.
 
-use crate::{ACK_WAIT, Bus, Delivered, JobMessage, Receipt, Subscription};
+use crate::{ACK_WAIT, Bus, DUPLICATE_WINDOW, Delivered, JobMessage, Receipt, Subscription};
 use async_trait::async_trait;
 use colloquy_types::Result;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -9,22 +9,38 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Ids remembered for deduplication.
-const REMEMBERED: usize = 10_000;
-
 #[derive(Default)]
 struct Queue {
     /// Messages with the time from which they may be delivered.
     visible: VecDeque<(Instant, JobMessage)>,
     in_flight: HashMap<String, (Instant, JobMessage)>,
     seen: HashSet<String>,
-    seen_order: VecDeque<String>,
+    /// The ids seen, oldest first, with the time at which they are forgotten.
+    forget: VecDeque<(Instant, String)>,
 }
 
-#[derive(Default)]
+impl Queue {
+    /// False for an id within the duplicate window.
+    fn is_new(&mut self, id: &str, now: Instant) -> bool {
+        while let Some((until, _)) = self.forget.front()
+            && *until <= now
+        {
+            if let Some((_, old)) = self.forget.pop_front() {
+                self.seen.remove(&old);
+            }
+        }
+        let new = self.seen.insert(id.to_owned());
+        if new {
+            self.forget.push_back((now + DUPLICATE_WINDOW, id.to_owned()));
+        }
+        new
+    }
+}
+
 struct Shared {
     queues: Mutex<HashMap<String, Queue>>,
     woken: Notify,
+    ack_wait: Duration,
 }
 
 impl Shared {
@@ -35,29 +51,38 @@ impl Shared {
 }
 
 /// The bus of one process.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct MemoryBus(Arc<Shared>);
+
+impl Default for MemoryBus {
+    fn default() -> Self {
+        Self::with_ack_wait(ACK_WAIT)
+    }
+}
 
 impl MemoryBus {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// With another wait for an acknowledgement.
+    pub fn with_ack_wait(ack_wait: Duration) -> Self {
+        Self(Arc::new(Shared {
+            queues: Mutex::default(),
+            woken: Notify::default(),
+            ack_wait,
+        }))
     }
 }
 
 #[async_trait]
 impl Bus for MemoryBus {
     async fn publish(&self, message: &JobMessage) -> Result<()> {
-        let id = message.id();
+        let now = Instant::now();
         let mut queues = self.0.lock();
         let queue = queues.entry(message.kind.clone()).or_default();
-        if queue.seen.insert(id.clone()) {
-            queue.seen_order.push_back(id);
-            if queue.seen_order.len() > REMEMBERED
-                && let Some(oldest) = queue.seen_order.pop_front()
-            {
-                queue.seen.remove(&oldest);
-            }
-            queue.visible.push_back((Instant::now(), message.clone()));
+        if queue.is_new(&message.id(), now) {
+            queue.visible.push_back((now, message.clone()));
         }
         drop(queues);
         self.0.woken.notify_waiters();
@@ -108,7 +133,7 @@ impl MemorySubscription {
         {
             queue
                 .in_flight
-                .insert(message.id(), (now + ACK_WAIT, message.clone()));
+                .insert(message.id(), (now + self.shared.ack_wait, message.clone()));
             return Looked::Found(message);
         }
         let times = queue.visible.iter().map(|(from, _)| *from);
@@ -175,7 +200,7 @@ impl Receipt for MemoryReceipt {
     async fn progress(&self) -> Result<()> {
         self.with_queue(|queue| {
             if let Some((until, _)) = queue.in_flight.get_mut(&self.message.id()) {
-                *until = Instant::now() + ACK_WAIT;
+                *until = Instant::now() + self.shared.ack_wait;
             }
         });
         Ok(())
@@ -190,5 +215,9 @@ impl Receipt for MemoryReceipt {
             }
         });
         Ok(())
+    }
+
+    async fn term(&self) -> Result<()> {
+        self.ack().await
     }
 }

@@ -1,128 +1,80 @@
-//! One suite for every backend.
+//! One suite for every backend, and what only Redis has to stand.
 
 #![allow(clippy::unwrap_used)] // a test may panic
 
-use colloquy_coord::{Coord, MemoryCoord, Popped, RedisCoord, Scheduled};
-use colloquy_types::queue::Lane;
-use colloquy_types::{AgentId, SessionId, TenantId};
-use std::sync::Arc;
-use std::time::Duration;
+mod proxy;
+mod redis_only;
+mod suite;
 
-fn entry(tenant: TenantId, agent: &str, lane: Lane, due_in: u64) -> Scheduled {
-    Scheduled {
-        tenant,
-        agent: AgentId::parse(agent).unwrap(),
-        session: SessionId::new(),
-        lane,
-        due_in: Duration::from_millis(due_in),
+use colloquy_coord::{Coord, MemoryCoord, RedisConfig, RedisCoord};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The server to test with; None when there is none and none is required.
+fn redis_url() -> Option<String> {
+    let url = std::env::var("COLLOQUY_TEST_REDIS_URL").ok();
+    if url.is_none() {
+        let required = std::env::var_os("COLLOQUY_TEST_REQUIRE_SERVERS").is_some();
+        assert!(!required, "no Redis to test with");
+        println!("skipped: COLLOQUY_TEST_REDIS_URL is not set");
     }
+    url
 }
 
-fn ready(entry: &Scheduled) -> Popped {
-    Popped::Ready {
-        session: entry.session,
-        agent: entry.agent.clone(),
-        lane: entry.lane,
+/// A prefix of its own per test, so that one can lose everything without another noticing.
+fn config(url: &str) -> RedisConfig {
+    static TESTS: AtomicU32 = AtomicU32::new(0);
+    let number = TESTS.fetch_add(1, Ordering::SeqCst);
+    RedisConfig {
+        prefix: format!("test{}x{number}", std::process::id()),
+        ..RedisConfig::new(url)
     }
 }
 
 async fn redis() -> Option<Arc<dyn Coord>> {
-    match std::env::var("COLLOQUY_TEST_REDIS_URL") {
-        Ok(url) => Some(Arc::new(RedisCoord::connect(&url).await.unwrap())),
-        Err(_) => {
-            assert!(
-                std::env::var_os("COLLOQUY_TEST_REQUIRE_SERVERS").is_none(),
-                "no Redis to test with"
-            );
-            println!("skipped: COLLOQUY_TEST_REDIS_URL is not set");
-            None
-        }
-    }
+    let coord = RedisCoord::open(&config(&redis_url()?)).await.unwrap();
+    Some(Arc::new(coord))
 }
 
-macro_rules! suite {
+macro_rules! stamp {
     ($($case:ident),+ $(,)?) => {
-        mod memory { $(#[tokio::test] async fn $case() { super::$case(std::sync::Arc::new(super::MemoryCoord::new())).await; })+ }
-        mod redis_server { $(#[tokio::test] async fn $case() {
-            if let Some(coord) = super::redis().await { super::$case(coord).await; }
-        })+ }
+        mod memory {
+            $(#[tokio::test] async fn $case() {
+                super::suite::$case(std::sync::Arc::new(super::MemoryCoord::new())).await;
+            })+
+        }
+        mod redis_server {
+            $(#[tokio::test] async fn $case() {
+                if let Some(coord) = super::redis().await {
+                    super::suite::$case(coord.clone()).await;
+                    coord.clear().await.unwrap();
+                }
+            })+
+        }
     };
 }
 
-suite!(
+stamp!(
     a_session_is_popped_once,
     nothing_is_popped_before_its_time,
     an_earlier_time_wins,
+    the_more_urgent_lane_wins,
     people_come_before_housekeeping,
+    within_a_lane_the_longest_due_comes_first,
     a_worker_gets_only_its_agents_and_tenant,
+    many_sessions_of_another_agent_hide_nothing,
     a_waiter_is_woken,
+    a_holder_that_dies_leaves_its_session_to_others,
+    a_session_that_is_done_is_not_offered_again,
+    what_is_scheduled_during_a_take_outlives_its_end,
+    a_late_end_leaves_the_next_take_alone,
+    acquire_waits_for_what_is_scheduled,
+    acquire_waits_for_what_is_due_later,
+    acquire_ends_with_its_wait,
+    a_call_that_does_not_wait_is_not_held_up_by_a_line,
+    waiters_that_want_the_same_get_one_each,
+    somebody_who_serves_several_tenants_gets_all_of_theirs,
+    a_lost_schedule_is_filled_again,
+    a_signal_reaches_its_turn_and_no_other,
+    a_hint_reaches_its_watchers,
 );
-
-async fn a_session_is_popped_once(coord: Arc<dyn Coord>) {
-    let one = entry(TenantId::new(), "a", Lane::User, 0);
-    coord.schedule(&one).await.unwrap();
-    coord.schedule(&one).await.unwrap();
-    assert_eq!(coord.pop(one.tenant, &[]).await.unwrap(), ready(&one));
-    assert_eq!(coord.pop(one.tenant, &[]).await.unwrap(), Popped::Empty);
-    coord.ping().await.unwrap();
-}
-
-async fn nothing_is_popped_before_its_time(coord: Arc<dyn Coord>) {
-    let one = entry(TenantId::new(), "a", Lane::User, 60_000);
-    coord.schedule(&one).await.unwrap();
-    match coord.pop(one.tenant, &[]).await.unwrap() {
-        Popped::Later(wait) => assert!(
-            wait > Duration::from_secs(55) && wait <= Duration::from_secs(60),
-            "{wait:?}"
-        ),
-        other => panic!("{other:?}"),
-    }
-}
-
-async fn an_earlier_time_wins(coord: Arc<dyn Coord>) {
-    let mut one = entry(TenantId::new(), "a", Lane::User, 60_000);
-    coord.schedule(&one).await.unwrap();
-    one.due_in = Duration::ZERO;
-    coord.schedule(&one).await.unwrap();
-    one.due_in = Duration::from_secs(90);
-    coord.schedule(&one).await.unwrap();
-    assert_eq!(coord.pop(one.tenant, &[]).await.unwrap(), ready(&one));
-}
-
-async fn people_come_before_housekeeping(coord: Arc<dyn Coord>) {
-    let tenant = TenantId::new();
-    let (background, person) = (
-        entry(tenant, "a", Lane::Background, 0),
-        entry(tenant, "a", Lane::User, 0),
-    );
-    coord.schedule(&background).await.unwrap();
-    coord.schedule(&person).await.unwrap();
-    assert_eq!(coord.pop(tenant, &[]).await.unwrap(), ready(&person));
-    assert_eq!(coord.pop(tenant, &[]).await.unwrap(), ready(&background));
-}
-
-async fn a_worker_gets_only_its_agents_and_tenant(coord: Arc<dyn Coord>) {
-    let one = entry(TenantId::new(), "a", Lane::User, 0);
-    coord.schedule(&one).await.unwrap();
-    let other = AgentId::parse("b").unwrap();
-    assert_eq!(
-        coord.pop(one.tenant, &[other.clone()]).await.unwrap(),
-        Popped::Empty
-    );
-    assert_eq!(coord.pop(TenantId::new(), &[]).await.unwrap(), Popped::Empty);
-    assert_eq!(
-        coord.pop(one.tenant, &[other, one.agent.clone()]).await.unwrap(),
-        ready(&one)
-    );
-}
-
-async fn a_waiter_is_woken(coord: Arc<dyn Coord>) {
-    let one = entry(TenantId::new(), "a", Lane::User, 0);
-    let (waiting, tenant) = (coord.clone(), one.tenant);
-    let waiter = tokio::spawn(async move { waiting.changed(tenant, Duration::from_secs(30)).await });
-    coord.schedule(&one).await.unwrap();
-    tokio::time::timeout(Duration::from_secs(5), waiter)
-        .await
-        .expect("woken in time")
-        .unwrap();
-}

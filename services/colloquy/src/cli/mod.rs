@@ -1,17 +1,33 @@
 //! The operator's client commands: one file per noun, all over the typed client.
 //!
-//! To add a noun: a file with its `Args`, and a variant of [`ClientCommand`].
+//! Owns what a person types and reads; must not know stores or services beyond the contract. To add a noun: a file
+//! with its verbs, and a variant of [`ClientCommand`].
 
-mod control;
+mod accounts;
+mod agents;
+mod entries;
 mod jobs;
+mod keys;
 mod memories;
 mod output;
+mod paging;
+mod queue;
 mod send;
 mod sessions;
+mod tenants;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use clap::Subcommand;
 use colloquy_client::{Client, Error};
+use output::Output;
+use std::path::Path;
+use std::time::Duration;
+use tonic::Code;
+
+/// Longest wait for a command that has an end.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// A person waits: a server that is down should be told of soon, a restart still be ridden out.
+const RETRY_FOR: Duration = Duration::from_secs(3);
 
 /// How to reach a server.
 #[derive(Debug, clap::Args)]
@@ -33,7 +49,7 @@ pub struct ClientOptions {
         default_value = ""
     )]
     pub key: String,
-    /// Print JSON for scripts.
+    /// Print JSON for scripts: field names of the contract, times in RFC 3339.
     #[arg(long, global = true)]
     pub json: bool,
 }
@@ -42,23 +58,23 @@ pub struct ClientOptions {
 pub enum ClientCommand {
     /// Create or list tenants (operator key).
     #[command(subcommand)]
-    Tenants(control::Tenants),
+    Tenants(tenants::Tenants),
     /// Create, list or revoke API keys.
     #[command(subcommand)]
-    Keys(control::Keys),
+    Keys(keys::Keys),
     /// Create, list or show agents and their policies.
     #[command(subcommand)]
-    Agents(control::Agents),
+    Agents(agents::Agents),
     /// Create or list channel accounts.
     #[command(subcommand)]
-    Accounts(control::Accounts),
+    Accounts(accounts::Accounts),
     /// Send a message, as a person would.
     Send(send::Args),
     /// List sessions, show one, or follow its entries.
     #[command(subcommand)]
     Sessions(sessions::Sessions),
     /// What runs and waits in a session, and what became of its messages.
-    Queue(sessions::QueueArgs),
+    Queue(queue::Args),
     /// List, search or delete memories.
     #[command(subcommand)]
     Memories(memories::Memories),
@@ -67,25 +83,52 @@ pub enum ClientCommand {
     Jobs(jobs::Jobs),
 }
 
+impl ClientCommand {
+    /// Whether it runs until it is interrupted.
+    fn is_endless(&self) -> bool {
+        matches!(self, Self::Sessions(sessions::Sessions::Tail { .. }))
+    }
+}
+
 /// Runs a command against the server of the options.
 ///
 /// # Errors
 /// What the server answered, with what to do about it.
 pub async fn run(command: ClientCommand, options: &ClientOptions) -> anyhow::Result<()> {
-    let client = Client::connect(&options.url, &options.key)?;
-    let out = output::Output { json: options.json };
-    let done = match command {
-        ClientCommand::Tenants(verb) => control::tenants(&client, &out, verb).await,
-        ClientCommand::Keys(verb) => control::keys(&client, &out, verb).await,
-        ClientCommand::Agents(verb) => control::agents(&client, &out, verb).await,
-        ClientCommand::Accounts(verb) => control::accounts(&client, &out, verb).await,
-        ClientCommand::Send(args) => send::run(&client, &out, args).await,
-        ClientCommand::Sessions(verb) => sessions::run(&client, &out, verb).await,
-        ClientCommand::Queue(args) => sessions::queue(&client, &out, &args).await,
-        ClientCommand::Memories(verb) => memories::run(&client, &out, verb).await,
-        ClientCommand::Jobs(verb) => jobs::run(&client, &out, verb).await,
+    if !options.url.starts_with("http://") && !options.url.starts_with("https://") {
+        return Err(anyhow!(
+            "`{}` is not the URL of a server: give one like http://127.0.0.1:7100 with --url or COLLOQUY_URL",
+            options.url
+        ));
+    }
+    let mut client = Client::connect(&options.url, &options.key).map_err(|e| explain(e.into(), options))?;
+    client.retry.limit = RETRY_FOR;
+    let out = Output { json: options.json };
+    let endless = command.is_endless();
+    let work = dispatch(&client, &out, command);
+    let done = if endless {
+        work.await
+    } else {
+        let late = || anyhow!("no answer from {} within {} s", options.url, DEADLINE.as_secs());
+        tokio::time::timeout(DEADLINE, work)
+            .await
+            .unwrap_or_else(|_| Err(late()))
     };
     done.map_err(|error| explain(error, options))
+}
+
+async fn dispatch(client: &Client, out: &Output, command: ClientCommand) -> anyhow::Result<()> {
+    match command {
+        ClientCommand::Tenants(verb) => tenants::run(client, out, verb).await,
+        ClientCommand::Keys(verb) => keys::run(client, out, verb).await,
+        ClientCommand::Agents(verb) => agents::run(client, out, verb).await,
+        ClientCommand::Accounts(verb) => accounts::run(client, out, verb).await,
+        ClientCommand::Send(args) => send::run(client, out, args).await,
+        ClientCommand::Sessions(verb) => sessions::run(client, out, verb).await,
+        ClientCommand::Queue(args) => queue::run(client, out, args).await,
+        ClientCommand::Memories(verb) => memories::run(client, out, verb).await,
+        ClientCommand::Jobs(verb) => jobs::run(client, out, verb).await,
+    }
 }
 
 /// What a person can do about the answer.
@@ -94,20 +137,91 @@ fn explain(error: anyhow::Error, options: &ClientOptions) -> anyhow::Error {
     let Some(known) = status.as_ref().or_else(|| error.downcast_ref::<Error>()) else {
         return error;
     };
+    let cut_off = known.code == Code::Unknown && known.message.contains("transport");
+    let url = &options.url;
     match known.reason.as_str() {
         "BAD_CREDENTIAL" if options.key.is_empty() => anyhow!("no API key: pass --key or set COLLOQUY_KEY"),
         "BAD_CREDENTIAL" => anyhow!("the API key is unknown or revoked: check --key or COLLOQUY_KEY"),
         "MISSING_ROLE" => anyhow!("the key may not do this: {}", known.message),
-        "UNAVAILABLE" | "DEPENDENCY" => {
-            anyhow!(
-                "cannot reach {}: is `colloquy dev` running? ({})",
-                options.url,
-                known.message
-            )
-        }
-        _ => match &known.field {
-            Some(field) => anyhow!("{} ({field}): {}", known.reason, known.message),
-            None => anyhow!("{}: {}", known.reason, known.message),
+        "DEPENDENCY" => anyhow!(
+            "{url} answers, but something it needs does not: {}",
+            known.message
+        ),
+        "UNAVAILABLE" => anyhow!(
+            "cannot reach {url}: is `colloquy dev` running? ({})",
+            known.message
+        ),
+        _ if cut_off => anyhow!(
+            "cannot reach {url}: is `colloquy dev` running? ({})",
+            known.message
+        ),
+        reason => match &known.field {
+            Some(field) => anyhow!("{reason} ({field}): {}", known.message),
+            None => anyhow!("{reason}: {}", known.message),
         },
+    }
+}
+
+/// Overrides of a policy: a JSON object as it stands, else the name of a file that holds one. Empty = none.
+fn overrides(text: &str) -> anyhow::Result<String> {
+    let json = if text.is_empty() || text.trim_start().starts_with('{') {
+        text.to_owned()
+    } else {
+        let file = Path::new(text.strip_prefix('@').unwrap_or(text));
+        std::fs::read_to_string(file).with_context(|| {
+            format!(
+                "overrides are a JSON object or a file: cannot read {}",
+                file.display()
+            )
+        })?
+    };
+    if !json.is_empty() {
+        serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&json)
+            .context("overrides are not a JSON object")?;
+    }
+    Ok(json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tonic::Status;
+
+    fn options(key: &str) -> ClientOptions {
+        ClientOptions {
+            url: "http://127.0.0.1:7100".into(),
+            key: key.into(),
+            json: false,
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_said_with_what_to_do() {
+        for status in [Status::unavailable("refused"), Status::unknown("transport error")] {
+            let said = explain(status.into(), &options("k")).to_string();
+            assert!(
+                said.starts_with("cannot reach http://127.0.0.1:7100: is `colloquy dev` running?"),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_errors_keep_their_reason() {
+        let said = explain(Status::not_found("no such session").into(), &options("k")).to_string();
+        assert_eq!(said, "NOTFOUND: no such session");
+    }
+
+    #[test]
+    fn overrides_are_json_or_a_file() {
+        assert_eq!(overrides("").unwrap(), "");
+        assert_eq!(overrides(r#"{"a":1}"#).unwrap(), r#"{"a":1}"#);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), r#"{"b":2}"#).unwrap();
+        let path = file.path().display().to_string();
+        assert_eq!(overrides(&path).unwrap(), r#"{"b":2}"#);
+        assert_eq!(overrides(&format!("@{path}")).unwrap(), r#"{"b":2}"#);
+        assert!(overrides("{nope").is_err());
+        assert!(overrides("/no/such/file").is_err());
     }
 }
