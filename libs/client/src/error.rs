@@ -15,6 +15,8 @@ pub struct Error {
     pub code: Code,
     /// The offending field, when one is named.
     pub field: Option<String>,
+    /// Whether the server named the reason itself.
+    pub named: bool,
     /// When the server wants to see a retry.
     pub retry_after: Option<std::time::Duration>,
 }
@@ -34,6 +36,7 @@ impl Error {
             reason: "INVALID_FIELD".into(),
             message,
             code,
+            named: true,
             field: None,
             retry_after: None,
         }
@@ -45,12 +48,25 @@ impl Error {
 
     /// Whether the same call may succeed a moment later.
     pub fn is_transient(&self) -> bool {
-        matches!(self.code, Code::Unavailable | Code::DeadlineExceeded)
-            // A connection that was cut in mid-call.
-            || (self.code == Code::Unknown && self.message.contains("transport"))
-            || (self.code == Code::Cancelled && self.reason == "CANCELLED_CALL")
-            || (self.code == Code::Internal && self.message.contains("h2 protocol error"))
+        match self.code {
+            Code::Unavailable | Code::DeadlineExceeded => true,
+            // A server names its reason, an internal fault too: without one the connection was cut in mid-call.
+            Code::Unknown | Code::Internal | Code::Cancelled => !self.named,
+            _ => false,
+        }
     }
+}
+
+/// `NotFound` as the wire writes it: `NOT_FOUND`.
+fn snake(name: &str) -> String {
+    let mut text = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !text.is_empty() {
+            text.push('_');
+        }
+        text.push(c.to_ascii_uppercase());
+    }
+    text
 }
 
 impl From<Status> for Error {
@@ -59,10 +75,11 @@ impl From<Status> for Error {
         let info = details.error_info();
         let unnamed = || match status.code() {
             Code::Cancelled => "CANCELLED_CALL".to_owned(),
-            code => format!("{code:?}").to_uppercase(),
+            code => snake(&format!("{code:?}")),
         };
         Self {
             reason: info.map_or_else(unnamed, |info| info.reason.clone()),
+            named: info.is_some(),
             field: info.and_then(|info| info.metadata.get("field").cloned()),
             retry_after: details.retry_info().and_then(|info| info.retry_delay),
             message: status.message().to_owned(),

@@ -1,7 +1,15 @@
 //! Settings of a model.
 
+use crate::ModelError;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::time::Duration;
+
+const BLANKED: &str = "********";
+/// Longest time that one call may be given.
+const LONGEST_S: u64 = 3_600;
+/// Smallest window that a prompt, a chunk and an answer find room in.
+const LEAST_WINDOW: u32 = 2_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -49,27 +57,106 @@ impl Default for ModelConfig {
 }
 
 impl ModelConfig {
-    /// With the key blanked.
+    /// With the key blanked, and a password in the URL.
     #[must_use]
     pub fn redacted(&self) -> Self {
         let api_key = if self.api_key.is_empty() {
             String::new()
         } else {
-            "********".into()
+            BLANKED.into()
         };
         Self {
             api_key,
+            base_url: redacted_url(&self.base_url),
             ..self.clone()
         }
+    }
+
+    /// Longest time of one call.
+    pub(crate) fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout_s)
+    }
+
+    /// # Errors
+    /// `Unsupported` with the setting that cannot work.
+    pub(crate) fn validate(&self) -> Result<(), ModelError> {
+        let wrong = if !(1..=LONGEST_S).contains(&self.timeout_s) {
+            format!("`model.timeout_s` must be 1 to {LONGEST_S}")
+        } else if !(1..=20).contains(&self.attempts) {
+            "`model.attempts` must be 1 to 20".to_owned()
+        } else if self.window_tokens < LEAST_WINDOW {
+            format!("`model.window_tokens` must be at least {LEAST_WINDOW}")
+        } else {
+            return Ok(());
+        };
+        Err(ModelError::Unsupported(wrong))
+    }
+}
+
+fn redacted_url(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let host_end = rest.find('/').unwrap_or(rest.len());
+    match rest[..host_end].rfind('@') {
+        Some(at) => format!("{scheme}://{BLANKED}{}", &rest[at..]),
+        None => url.to_owned(),
     }
 }
 
 impl fmt::Debug for ModelConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = self.redacted();
         f.debug_struct("ModelConfig")
-            .field("provider", &self.provider)
-            .field("base_url", &self.base_url)
-            .field("name", &self.name)
-            .finish_non_exhaustive()
+            .field("provider", &shown.provider)
+            .field("base_url", &shown.base_url)
+            .field("name", &shown.name)
+            .field("embedding_name", &shown.embedding_name)
+            .field("api_key", &shown.api_key)
+            .field("window_tokens", &shown.window_tokens)
+            .field("timeout_s", &shown.timeout_s)
+            .field("attempts", &shown.attempts)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_shown_nowhere() {
+        let config = ModelConfig {
+            api_key: "sk-secret".into(),
+            base_url: "https://me:secret@models.example/v1".into(),
+            ..ModelConfig::default()
+        };
+        let shown = format!(
+            "{config:?} {}",
+            serde_json::to_string(&config.redacted()).unwrap()
+        );
+        assert!(!shown.contains("secret"), "{shown}");
+        assert!(shown.contains("@models.example/v1"));
+    }
+
+    #[test]
+    fn an_unknown_setting_is_an_error() {
+        assert!(serde_json::from_str::<ModelConfig>(r#"{"nme":"x"}"#).is_err());
+        assert!(serde_json::from_str::<ModelConfig>(r#"{"provider":"openai"}"#).is_ok());
+    }
+
+    #[test]
+    fn what_cannot_work_names_its_setting() {
+        let config = ModelConfig {
+            timeout_s: 0,
+            ..ModelConfig::default()
+        };
+        assert!(
+            config
+                .validate()
+                .unwrap_err()
+                .to_string()
+                .contains("model.timeout_s")
+        );
     }
 }

@@ -1,25 +1,27 @@
 //! Why a model gave no answer, by what a caller can do about it.
 
+use crate::overflow::overflow;
+use serde_json::Value;
 use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// Send less. The numbers are the provider's, where its words name them.
-    #[error("the context is too long: {observed:?} tokens of {limit:?}")]
+    /// Send less. The numbers are tokens, where the provider's words name them.
+    #[error("the context is too long for the model{}", tokens(*.observed, *.limit))]
     Overflow {
         observed: Option<u64>,
         limit: Option<u64>,
     },
-    /// Wait.
-    #[error("rate limited")]
+    /// Wait, as long as the provider asks if it does.
+    #[error("the provider limits the rate of calls")]
     Rate { retry_after: Option<Duration> },
-    /// Fix the key.
-    #[error("the provider refused the key")]
+    /// The key is not accepted, may not use the model, or has no credit left.
+    #[error("the provider refused the key: check `model.api_key` and the account behind it")]
     Auth,
     /// Try again.
     #[error("the provider failed: {0}")]
     Transient(String),
-    /// The model declined.
+    /// The model or a filter before it declined.
     #[error("the model refused")]
     Refused,
     /// The answer is not what was asked for.
@@ -32,77 +34,115 @@ pub enum ModelError {
     Unsupported(String),
 }
 
+fn tokens(observed: Option<u64>, limit: Option<u64>) -> String {
+    match (observed, limit) {
+        (Some(observed), Some(limit)) => format!(": {observed} tokens of {limit}"),
+        (Some(observed), None) => format!(": {observed} tokens"),
+        (None, Some(limit)) => format!(" of {limit} tokens"),
+        (None, None) => String::new(),
+    }
+}
+
+/// Providers' codes for an account that waiting does not help.
+const NO_CREDIT: [&str; 3] = [
+    "insufficient_quota",
+    "billing_hard_limit",
+    "credit balance is too low",
+];
+/// Providers' codes for a request that a filter stopped.
+const FILTERED: [&str; 3] = [
+    "content_filter",
+    "content_policy_violation",
+    "responsibleaipolicyviolation",
+];
+
 impl ModelError {
     /// Whether the same call may succeed later.
+    #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Rate { .. } | Self::Transient(_))
     }
 
-    /// The class of an HTTP answer that is no success.
+    /// The class of an HTTP answer that is no success. Nothing of the body but an error's code gets into the text:
+    /// providers like to quote what they were sent.
     pub(crate) fn of_status(status: u16, retry_after: Option<Duration>, body: &str) -> Self {
-        if is_overflow(body) {
-            let mut numbers = numbers(body);
-            numbers.sort_unstable();
-            let (limit, observed) = match numbers.as_slice() {
-                [] => (None, None),
-                [only] => (Some(*only), None),
-                [limit, .., observed] => (Some(*limit), Some(*observed)),
-            };
-            return Self::Overflow { observed, limit };
-        }
+        let lower = body.to_lowercase();
+        let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
         match status {
-            401 | 403 => Self::Auth,
+            401..=403 => Self::Auth,
+            400 | 429 if says(&NO_CREDIT) => Self::Auth,
             429 => Self::Rate { retry_after },
-            408 | 409 | 500..=599 => Self::Transient(format!("status {status}")),
-            _ => Self::Unsupported(format!("the provider answered {status}")),
+            // A busy provider names the time as well.
+            503 | 529 if retry_after.is_some() => Self::Rate { retry_after },
+            400 | 413 | 422 | 500 if let Some(found) = overflow(&lower) => found,
+            413 => Self::Overflow {
+                observed: None,
+                limit: None,
+            },
+            400 | 422 if says(&FILTERED) => Self::Refused,
+            408 | 409 | 425 | 500..=599 => Self::Transient(format!("it answered {status}{}", code(body))),
+            _ => Self::Unsupported(format!("the provider answered {status}{}", code(body))),
         }
     }
 }
 
-/// The providers' words for a context that is too long.
-fn is_overflow(body: &str) -> bool {
-    let body = body.to_ascii_lowercase();
-    [
-        "context_length_exceeded",
-        "maximum context length",
-        "prompt is too long",
-        "context window",
-        "too many tokens",
-    ]
-    .into_iter()
-    .any(|words| body.contains(words))
-}
-
-/// Numbers of at least four digits; thousands separators are read.
-fn numbers(body: &str) -> Vec<u64> {
-    body.split(|c: char| !(c.is_ascii_digit() || c == ','))
-        .map(|text| text.replace(',', ""))
-        .filter(|digits| digits.len() >= 4)
-        .filter_map(|digits| digits.parse().ok())
-        .collect()
+/// The error's code in brackets, if it is one word.
+fn code(body: &str) -> String {
+    let body: Value = serde_json::from_str(body).unwrap_or_default();
+    let error = &body["error"];
+    let word = |text: &&str| {
+        (1..=64).contains(&text.len())
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
+    };
+    [&error["code"], &error["type"]]
+        .into_iter()
+        .filter_map(Value::as_str)
+        .find(word)
+        .map(|code| format!(" ({code})"))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn class(status: u16, body: &str) -> ModelError {
+        ModelError::of_status(status, None, body)
+    }
+
     #[test]
-    fn a_context_that_is_too_long_is_read_out_of_the_words() {
-        let openai = "{\"error\":{\"message\":\"This model's maximum context length is 8192 tokens. However, your messages resulted in 9,001 tokens.\",\"code\":\"context_length_exceeded\"}}";
-        let anthropic = "{\"error\":{\"message\":\"prompt is too long: 209761 tokens > 200000 maximum\"}}";
+    fn statuses_are_classified_by_what_to_do() {
+        assert_eq!(class(401, ""), ModelError::Auth);
+        assert_eq!(class(403, ""), ModelError::Auth);
         assert_eq!(
-            ModelError::of_status(400, None, openai),
-            ModelError::Overflow {
-                observed: Some(9_001),
-                limit: Some(8_192)
-            }
+            class(429, "too many tokens per minute"),
+            ModelError::Rate { retry_after: None }
         );
         assert_eq!(
-            ModelError::of_status(400, None, anthropic),
-            ModelError::Overflow {
-                observed: Some(209_761),
-                limit: Some(200_000)
-            }
+            class(429, r#"{"error":{"code":"insufficient_quota"}}"#),
+            ModelError::Auth
+        );
+        assert_eq!(
+            class(400, r#"{"error":{"code":"content_filter"}}"#),
+            ModelError::Refused
+        );
+        assert!(matches!(class(529, ""), ModelError::Transient(_)));
+        assert!(matches!(class(413, ""), ModelError::Overflow { .. }));
+        assert!(matches!(class(404, ""), ModelError::Unsupported(_)));
+    }
+
+    #[test]
+    fn an_error_shows_its_code_and_nothing_of_what_was_sent() {
+        let body = r#"{"error":{"code":"model_not_found","message":"no such model for 'my secret text'"}}"#;
+        assert_eq!(
+            class(404, body).to_string(),
+            "the provider answered 404 (model_not_found)"
+        );
+        assert_eq!(
+            class(404, r#"{"error":{"code":"my secret text"}}"#).to_string(),
+            "the provider answered 404"
         );
     }
 }

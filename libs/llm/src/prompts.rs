@@ -1,6 +1,7 @@
 //! Every prompt of the product.
 
 use crate::tasks::{Line, Speaker, SummaryRequest};
+use serde_json::{Value, json};
 
 pub const SUMMARISE: &str = "You write the summary that stands for the older part of a conversation between people and an \
 assistant. The assistant will see only your summary of that part. Write in the language of the conversation. Use these \
@@ -34,14 +35,38 @@ pub fn summary(request: &SummaryRequest) -> String {
     text
 }
 
+/// What [`EXTRACT`] describes, as a schema.
+pub fn memories_schema() -> Value {
+    let share = json!({"type": "number", "description": "0.0 to 1.0"});
+    let kinds = ["preference", "profile", "decision", "event", "task", "knowledge"];
+    let memory = json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["text", "kind", "importance", "confidence", "lines"],
+        "properties": {
+            "text": {"type": "string"},
+            "kind": {"type": "string", "enum": kinds},
+            "importance": share,
+            "confidence": share,
+            "lines": {"type": "array", "items": {"type": "integer"}},
+        },
+    });
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["memories"],
+        "properties": {"memories": {"type": "array", "items": memory}},
+    })
+}
+
 /// Numbered lines.
-pub fn lines(lines: &[Line]) -> String {
-    let line = |line: &Line| {
+pub fn lines(lines: &[&Line]) -> String {
+    let line = |line: &&Line| {
         let speaker = match (line.speaker, line.name.as_str()) {
             (Speaker::Person, "") => "person",
             (Speaker::Person, name) => name,
             (Speaker::Agent, _) => "assistant",
-            (Speaker::Untrusted, _) => "tool (untrusted)",
+            (Speaker::Untrusted, _) => "tool or forwarded (untrusted)",
         };
         format!("[{}] {speaker}: {}", line.number, line.text)
     };

@@ -1,12 +1,8 @@
-//! The two things the product asks of a model.
+//! The two things the product asks of a model, whoever does them.
 
-use crate::prompts;
-use crate::retry::Retry;
-use crate::{ChatRequest, Model, ModelError};
+use crate::ModelError;
 use async_trait::async_trait;
 use serde::Deserialize;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// A chunk of a conversation to be summarised.
 #[derive(Debug, Clone, Default)]
@@ -19,16 +15,18 @@ pub struct SummaryRequest {
     pub instructions: String,
     /// What an earlier attempt left out; empty at the first.
     pub missing: String,
-    /// The last request of a person in the range; a summary must name it.
+    /// The last request of a person in the range; a summary must name it. Empty = not known.
     pub last_request: String,
     /// Ids, URLs, paths and numbers that must stay as they are.
     pub identifiers: Vec<String>,
+    /// Longest summary.
     pub max_tokens: u32,
 }
 
 #[async_trait]
 pub trait Summariser: Send + Sync + 'static {
-    /// The summary of everything up to the end of the chunk.
+    /// The summary of everything up to the end of the chunk, in sections: goal and open requests, decisions and
+    /// reasons, state of work and tasks, facts and constraints, exact identifiers, next steps.
     ///
     /// # Errors
     /// See [`ModelError`].
@@ -53,7 +51,7 @@ pub enum Speaker {
 /// A line to look for facts in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Names the line in a candidate.
+    /// Names the line in a candidate; each line has its own.
     pub number: usize,
     pub speaker: Speaker,
     /// The person's name, if known.
@@ -83,7 +81,7 @@ pub struct Candidate {
     /// 0 to 1.
     #[serde(default = "half")]
     pub confidence: f32,
-    /// Numbers of the lines it was taken from.
+    /// Numbers of the lines it was taken from: at least one, none twice, and either all untrusted or none.
     #[serde(default)]
     pub lines: Vec<usize>,
 }
@@ -102,87 +100,4 @@ pub trait Extractor: Send + Sync + 'static {
 
     /// Version of the strategy: another one reads everything again.
     fn strategy(&self) -> &str;
-}
-
-/// Both tasks by prompting a chat model.
-pub struct Prompted {
-    model: Arc<dyn Model>,
-    window_tokens: u32,
-    retry: Retry,
-    limit: Duration,
-}
-
-impl Prompted {
-    pub fn new(model: Arc<dyn Model>, window_tokens: u32, retry: Retry, limit: Duration) -> Self {
-        Self {
-            model,
-            window_tokens,
-            retry,
-            limit,
-        }
-    }
-
-    async fn chat(&self, request: &ChatRequest) -> Result<String, ModelError> {
-        let calls = self.retry.call(|| self.model.chat(request));
-        tokio::time::timeout(self.limit, calls)
-            .await
-            .map_err(|_| ModelError::Deadline)?
-    }
-}
-
-#[async_trait]
-impl Summariser for Prompted {
-    async fn summarise(&self, request: &SummaryRequest) -> Result<String, ModelError> {
-        let chat = ChatRequest {
-            system: prompts::SUMMARISE.to_owned(),
-            user: prompts::summary(request),
-            max_tokens: request.max_tokens,
-            json: false,
-        };
-        self.chat(&chat).await
-    }
-
-    fn name(&self) -> &str {
-        self.model.name()
-    }
-
-    fn window_tokens(&self) -> u32 {
-        self.window_tokens
-    }
-}
-
-#[derive(Deserialize)]
-struct Extracted {
-    memories: Vec<Candidate>,
-}
-
-#[async_trait]
-impl Extractor for Prompted {
-    async fn extract(&self, lines: &[Line]) -> Result<Vec<Candidate>, ModelError> {
-        let chat = ChatRequest {
-            system: prompts::EXTRACT.to_owned(),
-            user: prompts::lines(lines),
-            max_tokens: 2_000,
-            json: true,
-        };
-        let answer = self.chat(&chat).await?;
-        let json = answer
-            .trim()
-            .trim_start_matches("```json")
-            .trim_start_matches("```")
-            .trim_end_matches("```");
-        let extracted: Extracted =
-            serde_json::from_str(json).map_err(|error| ModelError::Malformed(error.to_string()))?;
-        let usable = |candidate: &Candidate| {
-            !candidate.text.trim().is_empty()
-                && candidate.text.chars().count() <= 1_000
-                && (0.0..=1.0).contains(&candidate.importance)
-                && (0.0..=1.0).contains(&candidate.confidence)
-        };
-        Ok(extracted.memories.into_iter().filter(usable).collect())
-    }
-
-    fn strategy(&self) -> &str {
-        "model-1"
-    }
 }

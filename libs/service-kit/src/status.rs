@@ -42,15 +42,15 @@ pub fn from_status(status: Status) -> Error {
         .error_info()
         .and_then(|info| reason_of(&info.reason))
         .unwrap_or_else(|| match status.code() {
-            Code::DeadlineExceeded | Code::Cancelled => Reason::Deadline,
+            Code::DeadlineExceeded => Reason::Deadline,
             Code::Unimplemented => Reason::Unimplemented,
             Code::InvalidArgument => Reason::InvalidField,
             Code::NotFound => Reason::NotFound,
             Code::Unauthenticated => Reason::BadCredential,
             Code::PermissionDenied => Reason::MissingRole,
-            Code::Unavailable => Reason::Dependency,
             Code::ResourceExhausted | Code::OutOfRange => Reason::TooLarge,
-            _ => Reason::Internal,
+            // A service names its reason, an internal fault too: without one the connection was cut in mid-call.
+            _ => Reason::Dependency,
         });
     let mut error = Error::new(reason, status.message());
     error.field = details

@@ -153,11 +153,14 @@ fn memory(
         .filter_map(|number| page.get(*number))
         .map(|entry| entry.id)
         .collect();
-    let from_people = candidate.lines.iter().all(|number| {
-        lines
-            .iter()
-            .any(|line| line.number == *number && line.speaker == Speaker::Person)
-    });
+    // What names no line of a person is nobody's word.
+    let named = !candidate.lines.is_empty();
+    let from_people = named
+        && candidate.lines.iter().all(|number| {
+            lines
+                .iter()
+                .any(|line| line.number == *number && line.speaker == Speaker::Person)
+        });
     Memory {
         id: MemoryId::new(),
         tenant,

@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn other_errors_keep_their_reason() {
         let said = explain(Status::not_found("no such session").into(), &options("k")).to_string();
-        assert_eq!(said, "NOTFOUND: no such session");
+        assert_eq!(said, "NOT_FOUND: no such session");
     }
 
     #[test]
