@@ -8,6 +8,7 @@ use colloquy_types::{
     BranchId, Entry, EntryBody, EntryId, Epoch, Error, Message, NewEntry, Result, Seq, TenantId,
     TranscriptId, TurnId, UnixMillis,
 };
+use serde::Deserialize;
 use sqlx::FromRow;
 use uuid::Uuid;
 
@@ -19,7 +20,7 @@ pub(crate) struct Line {
     pub branch: BranchId,
 }
 
-#[derive(Debug, FromRow)]
+#[derive(Debug, FromRow, Deserialize)]
 pub(crate) struct BranchRow {
     pub transcript: Uuid,
     pub branch: Uuid,

@@ -33,6 +33,13 @@ impl From<Fault> for Error {
                 sqlx::Error::Database(inner) if inner.is_unique_violation() => {
                     Error::new(Reason::Conflict, "a row with this id or name is there already")
                 }
+                // What a function raises when a plan does not fit the state it was made on.
+                sqlx::Error::Database(inner) if inner.code().as_deref() == Some("22000") => {
+                    Error::internal(format!("a plan cannot be applied: {}", inner.message()))
+                }
+                sqlx::Error::Database(inner) if inner.code().as_deref() == Some("22021") => {
+                    Error::invalid("text", "must not contain NUL")
+                }
                 other => Error::unavailable(format!("the database did not answer: {other}")),
             },
         }

@@ -7,19 +7,23 @@
 //! transaction and nothing else, also where a statement forgot its predicate. What must look across tenants goes
 //! through functions of a second role that return ids and times only.
 //!
+//! The operations that every message takes (accept, claim, renew, view, stage, commit, window) are one SQL function and
+//! one round trip each; what is rare is a transaction driven from here.
+//!
 //! A change locks the session's row first, then the turn or job, then the rest, and reads what it decides on after
 //! the lock: two changes of one session see each other.
 //!
 //! To add an aggregate: a migration with its policy, a file named like its trait, `impl Trait for PgStore` in it.
 
+mod accept;
 mod account;
 mod agent;
 mod block;
 mod compaction;
 mod cursor;
 mod delivery;
-mod effects;
 mod fault;
+mod hot;
 mod inbox;
 mod job;
 mod job_run;

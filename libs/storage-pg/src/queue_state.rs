@@ -5,8 +5,6 @@ use crate::block::Line;
 use crate::fault::Fault;
 use crate::json;
 use crate::session;
-use colloquy_storage::TurnLimits;
-use colloquy_types::message::Route;
 use colloquy_types::queue::{Outcome, TurnState};
 use colloquy_types::{
     BranchId, Error, Message, MessageId, Result, SessionId, TenantId, TranscriptId, TurnId, UnixMillis,
@@ -21,34 +19,20 @@ pub(crate) struct TurnRow {
     pub session: Uuid,
     pub transcript: Uuid,
     pub branch: Uuid,
-    pub ord: i64,
     pub state: String,
     pub lane: String,
-    pub mode: String,
-    pub merge_key: Vec<u8>,
-    pub sender: Option<String>,
-    pub opened: i64,
     pub due: i64,
-    pub closed: bool,
     #[sqlx(try_from = "i64")]
     pub attempt: u32,
     pub fence: i64,
     pub worker: String,
-    pub claimed: i64,
     pub expires: Option<i64>,
     pub confirmed: bool,
     pub stop_outcome: Option<String>,
-    pub policy: String,
-    pub lease_ms: i64,
     #[sqlx(try_from = "i64")]
     pub max_attempts: u32,
-    pub max_turn_ms: i64,
-    #[sqlx(try_from = "i64")]
-    pub max_concurrent: u32,
     pub retry_ms: i64,
     pub resume_continue: bool,
-    pub route: Option<Vec<u8>>,
-    pub preface: String,
     pub head_at_claim: i64,
     pub steer_acked: i64,
     pub commit_hash: Option<Vec<u8>>,
@@ -84,28 +68,6 @@ impl TurnRow {
     /// What its messages get when it has stopped.
     pub fn stop_outcome(&self) -> Result<Option<Outcome>> {
         self.stop_outcome.as_deref().map(outcome).transpose()
-    }
-
-    pub fn route(&self) -> Result<Option<Route>> {
-        self.route.as_deref().map(json::from_bytes).transpose()
-    }
-
-    pub fn limits(&self) -> TurnLimits {
-        TurnLimits {
-            lease_ms: self.lease_ms,
-            max_attempts: self.max_attempts,
-            max_turn_ms: self.max_turn_ms,
-            max_concurrent: self.max_concurrent,
-            retry_ms: self.retry_ms,
-            resume_continue: self.resume_continue,
-        }
-    }
-
-    /// Where a lease given now ends: never behind the longest turn.
-    pub fn lease_end(&self, now: UnixMillis) -> i64 {
-        now.plus(self.lease_ms)
-            .min(UnixMillis(self.claimed).plus(self.max_turn_ms))
-            .0
     }
 }
 
@@ -289,7 +251,6 @@ pub(crate) async fn stop_all_running(
 /// A message of a turn.
 #[derive(Debug, FromRow)]
 pub(crate) struct MessageRow {
-    id: Uuid,
     message: Vec<u8>,
     #[sqlx(try_from = "i64")]
     pub tokens: u32,
@@ -299,10 +260,6 @@ pub(crate) struct MessageRow {
 }
 
 impl MessageRow {
-    pub fn id(&self) -> MessageId {
-        MessageId(self.id)
-    }
-
     pub fn message(&self) -> Result<Message> {
         json::from_bytes(&self.message)
     }
@@ -315,7 +272,7 @@ impl MessageRow {
 
 /// Messages of a turn in the order of their accepts, steered ones included.
 pub(crate) async fn messages(tx: &mut Tx, tenant: TenantId, turn: TurnId) -> Result<Vec<MessageRow>, Fault> {
-    let sql = "/* messages */ SELECT id, message, tokens, tokenizer, steer FROM inbox \
+    let sql = "/* messages */ SELECT message, tokens, tokenizer, steer FROM inbox \
                WHERE tenant = $1 AND turn = $2 ORDER BY ord";
     Ok(sqlx::query_as(sql)
         .bind(tenant.0)

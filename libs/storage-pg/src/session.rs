@@ -21,7 +21,6 @@ pub(crate) struct SessionRow {
     pub tenant: Uuid,
     pub id: Uuid,
     pub key: String,
-    pub agent: String,
     label: String,
     display_name: String,
     pub transcript: Uuid,
@@ -60,10 +59,6 @@ impl SessionRow {
             transcript: TranscriptId(self.transcript),
             branch: BranchId(self.branch),
         }
-    }
-
-    pub fn label(&self) -> &str {
-        &self.label
     }
 
     pub fn input_tokens(&self) -> i64 {
@@ -338,33 +333,6 @@ pub(crate) async fn insert_branch(tx: &mut Tx, line: Line, session: SessionId) -
         .bind(line.branch.0);
     query.bind(session.0).execute(tx.conn()).await?;
     Ok(())
-}
-
-/// The first message of a key makes these rows.
-pub(crate) async fn create(tx: &mut Tx, tenant: TenantId, key: &SessionKey) -> Result<SessionId, Fault> {
-    let (id, now) = (SessionId::new(), tx.now.0);
-    let line = Line {
-        tenant,
-        transcript: TranscriptId::new(),
-        branch: BranchId::new(),
-    };
-    let sql = "/* create_session */ INSERT INTO sessions \
-               (tenant, id, key, agent, channel, kind, chat, transcript, branch, created, updated) \
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
-    let query = sqlx::query(sql)
-        .bind(tenant.0)
-        .bind(id.0)
-        .bind(key.to_string())
-        .bind(key.agent().as_str());
-    let query = query.bind(key.channel()).bind(key.kind()).bind(key.chat());
-    let query = query
-        .bind(line.transcript.0)
-        .bind(line.branch.0)
-        .bind(now)
-        .bind(now);
-    query.execute(tx.conn()).await?;
-    insert_branch(tx, line, id).await?;
-    Ok(id)
 }
 
 /// Something happened that people see: the version and the last activity move.

@@ -2,12 +2,16 @@
 
 use crate::block::{self, BranchRow, EntryRow, Line, NewLine};
 use crate::fault::Fault;
-use crate::{PgStore, Tx, session};
+use crate::{PgStore, Tx, json, session};
 use async_trait::async_trait;
 use colloquy_storage::{EntryPage, Order, Transcripts, Window};
 use colloquy_types::{
-    BranchId, Entry, EntryBody, Error, NewEntry, Reason, Result, Seq, SessionId, TenantId, TranscriptId,
+    BranchId, Entry, EntryBody, EntryId, Error, NewEntry, Reason, Result, Seq, SessionId, TenantId,
+    TranscriptId, TurnId, UnixMillis,
 };
+use sqlx::FromRow;
+use sqlx::types::Json;
+use uuid::Uuid;
 
 /// Bodies of one page.
 const PAGE_BYTES: i64 = 2 << 20;
@@ -26,6 +30,9 @@ impl Transcripts for PgStore {
             transcript,
             branch,
         };
+        if let Some(window) = self.read_window(line, up_to).await? {
+            return Ok(window);
+        }
         Ok(window(&mut self.read(tenant).await?, line, up_to).await?)
     }
 
@@ -59,6 +66,64 @@ impl Transcripts for PgStore {
         let head = append_notes(&mut tx, tenant, session, entries).await?;
         tx.commit().await?;
         Ok(head)
+    }
+}
+
+/// The first row is the branch, the others are entries.
+#[derive(Debug, FromRow)]
+struct WindowRow {
+    line: Option<Json<BranchRow>>,
+    rare: bool,
+    seq: Option<i64>,
+    id: Option<Uuid>,
+    turn: Option<Uuid>,
+    body: Option<Vec<u8>>,
+    tokens: Option<i64>,
+    tokenizer: Option<String>,
+    at: Option<i64>,
+}
+
+impl WindowRow {
+    fn entry(self) -> Result<Entry> {
+        let broken = || Error::internal("an entry of a window is incomplete");
+        Ok(Entry {
+            id: EntryId(self.id.ok_or_else(broken)?),
+            seq: Seq(self.seq.ok_or_else(broken)?),
+            body: json::from_bytes(&self.body.ok_or_else(broken)?)?,
+            turn: self.turn.map(TurnId),
+            tokens: u32::try_from(self.tokens.ok_or_else(broken)?).map_err(|_| broken())?,
+            tokenizer: self.tokenizer.ok_or_else(broken)?,
+            at: UnixMillis(self.at.ok_or_else(broken)?),
+        })
+    }
+}
+
+impl PgStore {
+    /// `None` when a compaction came behind `up_to`, so that an older summary says what the window was.
+    async fn read_window(&self, line: Line, up_to: Option<Seq>) -> Result<Option<Window>, Fault> {
+        let sql = "/* read_window */ SELECT * FROM history.read_window($1, $2, $3, $4)";
+        let query = sqlx::query_as(sql)
+            .bind(line.tenant.0)
+            .bind(line.transcript.0)
+            .bind(line.branch.0);
+        let rows: Vec<WindowRow> = query.bind(up_to.map(|seq| seq.0)).fetch_all(&self.pool).await?;
+        let mut rows = rows.into_iter();
+        let first = rows.next();
+        let rare = first.as_ref().is_some_and(|row| row.rare);
+        let Some(Json(branch)) = first.and_then(|row| row.line) else {
+            return Err(Error::not_found("branch", line.branch).into());
+        };
+        if rare {
+            return Ok(None);
+        }
+        let mut entries = rows.map(WindowRow::entry).collect::<Result<Vec<_>>>()?;
+        let compacted = branch.compaction_seq.is_some() && !entries.is_empty();
+        let summary = compacted.then(|| entries.remove(0));
+        Ok(Some(Window {
+            branch: branch.into(),
+            summary,
+            entries,
+        }))
     }
 }
 

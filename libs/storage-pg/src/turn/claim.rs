@@ -1,106 +1,82 @@
 //! Taking the next turn of a session.
 
-use crate::Tx;
-use crate::block;
+use crate::PgStore;
 use crate::fault::Fault;
 use crate::json;
-use crate::queue_state::{self, TurnRow};
-use crate::session::{self, SessionRow};
-use colloquy_storage::{ClaimRequest, Claimed, ClaimedTurn, PolicyId};
-use colloquy_types::{AgentId, BranchId, Fence, Result, Seq, TranscriptId, UnixMillis};
+use colloquy_storage::{ClaimRequest, Claimed, ClaimedTurn, PolicyId, TurnLimits};
+use colloquy_types::message::{Message, Route};
+use colloquy_types::queue::Lane;
+use colloquy_types::{
+    AgentId, BranchId, Fence, MessageId, Result, Seq, SessionId, TranscriptId, TurnId, UnixMillis,
+};
+use serde::Deserialize;
+use uuid::Uuid;
 
-pub(super) async fn claim(tx: &mut Tx, request: &ClaimRequest) -> Result<Claimed, Fault> {
-    let Some(session) = session::get(tx, request.tenant, request.session).await? else {
-        return Ok(Claimed::Nothing);
-    };
-    let agent = AgentId::parse(&session.agent)?;
-    if !request.agents.is_empty() && !request.agents.contains(&agent) {
-        return Ok(Claimed::Nothing);
-    }
-    let (waiting, running) = queue_state::live_turns(tx, request.tenant, request.session).await?;
-    let Some(first) = waiting.into_iter().next() else {
-        return Ok(Claimed::Nothing);
-    };
-    if running.len() >= first.max_concurrent as usize {
-        return Ok(Claimed::Nothing);
-    }
-    if first.due > tx.now.0 {
-        return Ok(Claimed::Later(UnixMillis(first.due)));
-    }
-    Ok(Claimed::Turn(Box::new(
-        take(tx, request, session, agent, first).await?,
-    )))
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Answer {
+    Turn(Box<Taken>),
+    Later(UnixMillis),
+    Nothing,
 }
 
-async fn take(
-    tx: &mut Tx,
-    request: &ClaimRequest,
-    session: SessionRow,
-    agent: AgentId,
-    row: TurnRow,
-) -> Result<ClaimedTurn, Fault> {
-    let offer = Offer {
-        head: block::load(tx, row.line()).await?.head,
-        fence: session.fence + 1,
-        attempt: row.attempt + 1,
-        lease_ms: request.offer_ms.min(row.max_turn_ms),
-    };
-    mark_claimed(tx, &row, &request.worker, &offer).await?;
-    let messages = queue_state::messages(tx, row.tenant(), row.turn()).await?;
-    let own = messages.iter().filter(|message| message.is_own(row.steer_acked));
-    Ok(ClaimedTurn {
-        turn: row.turn(),
-        session: row.session(),
-        label: session.label().to_owned(),
-        key: session.key,
-        agent,
-        transcript: TranscriptId(row.transcript),
-        branch: BranchId(row.branch),
-        head: Seq(offer.head),
-        fence: Fence(offer.fence),
-        attempt: offer.attempt,
-        lane: json::from_word(&row.lane)?,
-        policy: PolicyId(row.policy.clone()),
-        limits: row.limits(),
-        route: row.route()?,
-        messages: own
-            .map(|message| Ok((message.id(), message.message()?)))
-            .collect::<Result<_>>()?,
-        preface: row.preface,
-        lease_left_ms: offer.lease_ms,
-    })
-}
-
-/// What a claim draws.
-struct Offer {
-    head: i64,
+#[derive(Debug, Deserialize)]
+struct Taken {
+    turn: Uuid,
+    key: String,
+    label: String,
+    agent: String,
+    transcript: Uuid,
+    branch: Uuid,
+    head: Seq,
     fence: i64,
     attempt: u32,
-    lease_ms: i64,
+    lane: Lane,
+    policy: String,
+    limits: TurnLimits,
+    route: Option<Route>,
+    preface: String,
+    messages: Vec<(Uuid, Message)>,
+    lease_left_ms: i64,
 }
 
-async fn mark_claimed(tx: &mut Tx, row: &TurnRow, worker: &str, offer: &Offer) -> Result<(), Fault> {
-    let now = tx.now;
-    let sql = "/* claim */ UPDATE turns SET state = 'running', closed = true, attempt = $1, fence = $2, worker = $3, \
-               claimed = $4, expires = $5, confirmed = false, head_at_claim = $6 WHERE tenant = $7 AND id = $8";
-    let query = sqlx::query(sql)
-        .bind(i64::from(offer.attempt))
-        .bind(offer.fence)
-        .bind(worker)
-        .bind(now.0);
-    let query = query
-        .bind(now.plus(offer.lease_ms).0)
-        .bind(offer.head)
-        .bind(row.tenant)
-        .bind(row.id);
-    query.execute(tx.conn()).await?;
-    let sql =
-        "/* claim */ UPDATE sessions SET fence = $1, version = version + 1 WHERE tenant = $2 AND id = $3";
-    sqlx::query(sql)
-        .bind(offer.fence)
-        .bind(row.tenant)
-        .bind(row.session)
-        .execute(tx.conn())
-        .await?;
-    Ok(())
+impl PgStore {
+    pub(super) async fn claim_next(&self, request: &ClaimRequest) -> Result<Claimed, Fault> {
+        let agents: Vec<&str> = request.agents.iter().map(AgentId::as_str).collect();
+        let call = sqlx::query_scalar("/* claim */ SELECT history.claim($1, $2, $3, $4, $5, $6)")
+            .bind(request.tenant.0)
+            .bind(self.instant())
+            .bind(request.session.0)
+            .bind(json::plain(&request.worker))
+            .bind(agents)
+            .bind(request.offer_ms);
+        Ok(match self.ask(call).await? {
+            Answer::Turn(taken) => Claimed::Turn(Box::new(claimed(request.session, *taken)?)),
+            Answer::Later(due) => Claimed::Later(due),
+            Answer::Nothing => Claimed::Nothing,
+        })
+    }
+}
+
+fn claimed(session: SessionId, taken: Taken) -> Result<ClaimedTurn> {
+    let messages = taken.messages.into_iter();
+    Ok(ClaimedTurn {
+        turn: TurnId(taken.turn),
+        session,
+        key: taken.key,
+        label: taken.label,
+        agent: AgentId::parse(&taken.agent)?,
+        transcript: TranscriptId(taken.transcript),
+        branch: BranchId(taken.branch),
+        head: taken.head,
+        fence: Fence(taken.fence),
+        attempt: taken.attempt,
+        lane: taken.lane,
+        policy: PolicyId(taken.policy),
+        limits: taken.limits,
+        route: taken.route,
+        preface: taken.preface,
+        messages: messages.map(|(id, message)| (MessageId(id), message)).collect(),
+        lease_left_ms: taken.lease_left_ms,
+    })
 }

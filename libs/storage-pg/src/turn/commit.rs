@@ -1,17 +1,122 @@
-//! The commit: one block, its outcomes, its deliveries and jobs, in one transaction.
+//! The commit: one block, its outcomes, its deliveries and jobs, in one transaction. One function does it, but for a turn
+//! with lost attempts or open steers: those are put together here.
 
 use super::staged;
-use crate::Tx;
 use crate::block::{self, BranchRow, NewLine};
 use crate::fault::Fault;
+use crate::hot::{self, Call, Columns};
 use crate::queue_state::{self, MessageRow, TurnRow};
 use crate::session::{self, SessionRow};
-use crate::{delivery, job, json};
-use colloquy_storage::{CommitInput, Committed, JobKind, NewJob, Usage};
+use crate::{PgStore, Tx, delivery, job, json};
+use colloquy_storage::{CommitInput, Committed, JobKind, NewDelivery, NewJob, Usage};
 use colloquy_types::queue::{Outcome, TurnState};
 use colloquy_types::{Error, JobId, Reason, Result, Seq, TurnId};
+use serde::Deserialize;
 
-pub(super) async fn commit(tx: &mut Tx, input: &CommitInput) -> Result<Committed, Fault> {
+/// What the function says.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Answer {
+    Committed(Committed),
+    Replayed(Committed),
+    Rare,
+    NotFound,
+    Fenced,
+    Cancelled,
+    Mismatch,
+}
+
+/// In the place of a message's opening brace it makes the body of a message entry.
+const MESSAGE_OPEN: &str = r#"{"type":"message","#;
+
+impl PgStore {
+    pub(super) async fn commit_turn(&self, input: &CommitInput) -> Result<Committed, Fault> {
+        let answer = self.ask(call(input, self.instant())?).await?;
+        Ok(match answer {
+            Answer::Committed(committed) => committed,
+            Answer::Replayed(committed) => Committed {
+                replayed: true,
+                ..committed
+            },
+            Answer::Rare => {
+                let mut tx = self.write(input.tenant).await?;
+                let committed = commit(&mut tx, input).await?;
+                tx.commit().await?;
+                committed
+            }
+            Answer::NotFound => return Err(Error::not_found("turn", input.turn).into()),
+            Answer::Fenced => return Err(Error::fenced().into()),
+            Answer::Cancelled => return Err(cancelled().into()),
+            Answer::Mismatch => return Err(mismatch().into()),
+        })
+    }
+}
+
+fn call(input: &CommitInput, instant: Option<i64>) -> Result<Call<'_, Answer>> {
+    let entries = Columns::of(&input.entries)?;
+    let (soft, hard) = hot::marks(input.marks);
+    let sql = "/* commit */ SELECT history.commit_turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, \
+               $15, $16, $17, $18, $19, $20, $21::json, $22, $23, $24, $25, $26)";
+    let call = sqlx::query_scalar(sql)
+        .bind(input.tenant.0)
+        .bind(instant)
+        .bind(input.turn.0)
+        .bind(input.fence.0)
+        .bind(&input.content_hash)
+        .bind(input.outcome.as_str())
+        .bind(input.steer_through);
+    let call = call
+        .bind(MESSAGE_OPEN.as_bytes())
+        .bind(entries.ids)
+        .bind(entries.kinds)
+        .bind(entries.bodies)
+        .bind(entries.tokens)
+        .bind(entries.tokenizers)
+        .bind(soft)
+        .bind(hard);
+    let replies = &input.deliveries;
+    let bodies = |of: fn(&NewDelivery) -> Result<Vec<u8>>| replies.iter().map(of).collect::<Result<Vec<_>>>();
+    let call = call
+        .bind(replies.iter().map(|reply| reply.id.0).collect::<Vec<_>>())
+        .bind(
+            replies
+                .iter()
+                .map(|reply| reply.route.account.as_str())
+                .collect::<Vec<_>>(),
+        )
+        .bind(bodies(|reply| json::to_bytes(&reply.route))?)
+        .bind(replies.iter().map(|reply| reply.part).collect::<Vec<_>>())
+        .bind(bodies(|reply| json::to_bytes(&reply.parts))?);
+    let usage = Usage {
+        provider: json::plain(&input.usage.provider),
+        model: json::plain(&input.usage.model),
+        ..input.usage.clone()
+    };
+    let above = input.compact.as_ref();
+    Ok(call
+        .bind(json::to_string(&usage)?)
+        .bind(input.extract.map(|job| job.0))
+        .bind(input.extract_delay_ms)
+        .bind(above.map(|above| above.job.0))
+        .bind(above.map(|above| above.messages))
+        .bind(above.map(|above| above.tokens)))
+}
+
+fn cancelled() -> Error {
+    Error::new(
+        Reason::Cancelled,
+        "the turn is being stopped; release it, its commit is not accepted",
+    )
+}
+
+fn mismatch() -> Error {
+    Error::new(
+        Reason::IdempotencyMismatch,
+        "the turn was committed with other content",
+    )
+}
+
+async fn commit(tx: &mut Tx, input: &CommitInput) -> Result<Committed, Fault> {
     let turn = queue_state::load_turn(tx, input.tenant, input.turn).await?;
     if let Some(answer) = made_before(&turn, input)? {
         return Ok(answer);
@@ -43,10 +148,7 @@ fn made_before(turn: &TurnRow, input: &CommitInput) -> Result<Option<Committed>>
     }
     match turn.state()? {
         TurnState::Running => Ok(None),
-        TurnState::Stopping => Err(Error::new(
-            Reason::Cancelled,
-            "the turn is being stopped; release it, its commit is not accepted",
-        )),
+        TurnState::Stopping => Err(cancelled()),
         TurnState::Committed if turn.commit_hash.as_ref() == Some(&input.content_hash) => {
             let answer = turn.commit_answer.as_deref().unwrap_or_default();
             Ok(Some(Committed {
@@ -54,10 +156,7 @@ fn made_before(turn: &TurnRow, input: &CommitInput) -> Result<Option<Committed>>
                 ..json::from_bytes(answer)?
             }))
         }
-        TurnState::Committed => Err(Error::new(
-            Reason::IdempotencyMismatch,
-            "the turn was committed with other content",
-        )),
+        TurnState::Committed => Err(mismatch()),
         TurnState::Waiting | TurnState::Cancelled | TurnState::Failed => Err(Error::fenced()),
     }
 }
@@ -221,4 +320,20 @@ async fn finish(
     query.bind(turn.tenant).bind(turn.id).execute(tx.conn()).await?;
     queue_state::drop_staged(tx, turn.tenant(), turn.turn()).await?;
     Ok(committed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use colloquy_types::{EntryBody, Message};
+
+    #[test]
+    fn the_opening_makes_an_entry_of_a_message() {
+        let message = Message::user("hi");
+        let entry = [MESSAGE_OPEN.as_bytes(), &json::to_bytes(&message).unwrap()[1..]].concat();
+        assert_eq!(
+            json::from_bytes::<EntryBody>(&entry).unwrap(),
+            EntryBody::Message(message)
+        );
+    }
 }

@@ -4,6 +4,7 @@ use super::{lease, staged};
 use crate::Tx;
 use crate::block;
 use crate::fault::Fault;
+use crate::json;
 use crate::queue_state::{self, TurnRow};
 use crate::session;
 use colloquy_storage::{Expired, Release, StopScope, Stopped};
@@ -24,8 +25,8 @@ pub(super) async fn release(
         return finish(tx, &row, outcome, "").await;
     }
     match release {
-        Release::Retry { error } => retry(tx, &row, error).await,
-        Release::Fail { error } => finish(tx, &row, Outcome::Failed, error).await,
+        Release::Retry { error } => retry(tx, &row, &json::plain(error)).await,
+        Release::Fail { error } => finish(tx, &row, Outcome::Failed, &json::plain(error)).await,
     }
 }
 

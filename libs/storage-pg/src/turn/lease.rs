@@ -1,13 +1,18 @@
 //! Holding a turn: who may write under which fence, and for how long.
 
-use super::staged;
-use crate::Tx;
 use crate::fault::Fault;
+use crate::hot::{self, Columns, Reply};
 use crate::queue_state::{self, TurnRow};
-use crate::session;
-use colloquy_storage::{PolicyId, Renewal, TurnView};
-use colloquy_types::queue::TurnState;
-use colloquy_types::{AgentId, BranchId, Epoch, Error, Fence, Result, Seq, TenantId, TranscriptId, TurnId};
+use crate::{PgStore, Tx};
+use colloquy_storage::{PolicyId, Renewal, StageInput, TurnView};
+use colloquy_types::message::{Message, Route};
+use colloquy_types::queue::{Outcome, TurnState};
+use colloquy_types::{
+    AgentId, BranchId, EntryBody, Epoch, Error, Fence, MessageId, Result, Seq, SessionId, TenantId,
+    TranscriptId, TurnId,
+};
+use serde::Deserialize;
+use uuid::Uuid;
 
 /// The turn, if it is held under the fence: running or stopping. Else `FENCED`, `NOT_FOUND` for an unknown one.
 pub(super) async fn held(
@@ -24,114 +29,117 @@ pub(super) async fn held(
     Ok(row)
 }
 
-/// The first sign of life after an offer starts the lease.
-pub(super) async fn confirm(tx: &mut Tx, row: &mut TurnRow) -> Result<(), Fault> {
-    if row.confirmed {
-        return Ok(());
-    }
-    if row.state()? == TurnState::Running {
-        row.expires = Some(row.lease_end(tx.now));
-    }
-    row.confirmed = true;
-    let sql = "/* confirm */ UPDATE turns SET confirmed = true, expires = $1 WHERE tenant = $2 AND id = $3";
-    sqlx::query(sql)
-        .bind(row.expires)
-        .bind(row.tenant)
-        .bind(row.id)
-        .execute(tx.conn())
-        .await?;
-    Ok(())
+#[derive(Debug, Deserialize)]
+struct Renewed {
+    lease_left_ms: i64,
+    state: TurnState,
+    stop: Option<Outcome>,
+    steer: Vec<(i64, Uuid, Message)>,
 }
 
-pub(super) async fn renew(
-    tx: &mut Tx,
-    tenant: TenantId,
-    turn: TurnId,
-    fence: Fence,
-    steer_through: i64,
-) -> Result<Renewal, Fault> {
-    let row = held(tx, tenant, turn, fence).await?;
-    let state = row.state()?;
-    // A stopping turn keeps its deadline, however alive its worker is.
-    let expires = match state {
-        TurnState::Running => row.lease_end(tx.now),
-        _ => row.expires.unwrap_or(tx.now.0),
-    };
-    let messages = queue_state::messages(tx, tenant, turn).await?;
-    let steered = messages
-        .iter()
-        .filter_map(|message| message.steer)
-        .max()
-        .unwrap_or(0);
-    let acked = row.steer_acked.max(steer_through.min(steered));
-    let sql = "/* renew */ UPDATE turns SET confirmed = true, expires = $1, steer_acked = $2 WHERE tenant = $3 AND id = $4";
-    sqlx::query(sql)
-        .bind(expires)
-        .bind(acked)
-        .bind(tenant.0)
-        .bind(turn.0)
-        .execute(tx.conn())
-        .await?;
-    let open = messages.iter().filter(|message| !message.is_own(acked));
-    let steer = open.map(|message| Ok((message.steer.unwrap_or(0), message.id(), message.message()?)));
-    Ok(Renewal {
-        lease_left_ms: (expires - tx.now.0).max(0),
-        state,
-        stop: row.stop_outcome()?,
-        steer: steer.collect::<Result<_>>()?,
-    })
+#[derive(Debug, Deserialize)]
+struct Viewed {
+    session: Uuid,
+    key: String,
+    agent: String,
+    transcript: Uuid,
+    branch: Uuid,
+    epoch: Epoch,
+    head: Seq,
+    attempt: u32,
+    state: TurnState,
+    policy: String,
+    route: Option<Route>,
+    preface: String,
+    messages: Vec<(Uuid, Message, u32)>,
+    staged: Vec<(EntryBody, u32)>,
 }
 
-/// `None` when the offer has to be confirmed first.
-pub(super) async fn view_confirmed(
-    tx: &mut Tx,
-    tenant: TenantId,
-    turn: TurnId,
-    fence: Fence,
-) -> Result<Option<TurnView>, Fault> {
-    let row = held(tx, tenant, turn, fence).await?;
-    if row.confirmed {
-        Ok(Some(read(tx, row).await?))
-    } else {
-        Ok(None)
+impl TryFrom<Viewed> for TurnView {
+    type Error = Error;
+
+    fn try_from(viewed: Viewed) -> Result<Self> {
+        let messages = viewed.messages.into_iter();
+        Ok(Self {
+            session: SessionId(viewed.session),
+            key: viewed.key,
+            agent: AgentId::parse(&viewed.agent)?,
+            transcript: TranscriptId(viewed.transcript),
+            branch: BranchId(viewed.branch),
+            epoch: viewed.epoch,
+            head: viewed.head,
+            attempt: viewed.attempt,
+            state: viewed.state,
+            policy: PolicyId(viewed.policy),
+            route: viewed.route,
+            preface: viewed.preface,
+            messages: messages
+                .map(|(id, message, tokens)| (MessageId(id), message, tokens))
+                .collect(),
+            staged: viewed.staged,
+        })
     }
 }
 
-pub(super) async fn view(
-    tx: &mut Tx,
-    tenant: TenantId,
-    turn: TurnId,
-    fence: Fence,
-) -> Result<TurnView, Fault> {
-    let mut row = held(tx, tenant, turn, fence).await?;
-    confirm(tx, &mut row).await?;
-    read(tx, row).await
-}
+impl PgStore {
+    pub(super) async fn renew_turn(
+        &self,
+        tenant: TenantId,
+        turn: TurnId,
+        fence: Fence,
+        steer_through: i64,
+    ) -> Result<Renewal, Fault> {
+        let call = sqlx::query_scalar("/* renew */ SELECT history.renew($1, $2, $3, $4, $5)")
+            .bind(tenant.0)
+            .bind(self.instant())
+            .bind(turn.0)
+            .bind(fence.0)
+            .bind(steer_through);
+        let renewed: Renewed = self.ask::<Reply<Renewed>>(call).await?.or_refused(turn)?;
+        let steer = renewed.steer.into_iter();
+        Ok(Renewal {
+            lease_left_ms: renewed.lease_left_ms,
+            state: renewed.state,
+            stop: renewed.stop,
+            steer: steer
+                .map(|(number, id, message)| (number, MessageId(id), message))
+                .collect(),
+        })
+    }
 
-async fn read(tx: &mut Tx, row: TurnRow) -> Result<TurnView, Fault> {
-    let session = session::load(tx, row.tenant(), row.session()).await?;
-    let messages = queue_state::messages(tx, row.tenant(), row.turn()).await?;
-    let own = messages.iter().filter(|message| message.is_own(row.steer_acked));
-    let messages = own.map(|message| Ok((message.id(), message.message()?, message.tokens)));
-    let messages = messages.collect::<Result<_>>()?;
-    let staged = staged::load(tx, &row).await?;
-    let seen = staged.iter().filter(|entry| entry.is_seen(&row));
-    Ok(TurnView {
-        session: row.session(),
-        agent: AgentId::parse(&session.agent)?,
-        key: session.key,
-        transcript: TranscriptId(row.transcript),
-        branch: BranchId(row.branch),
-        epoch: Epoch(session.epoch),
-        head: Seq(row.head_at_claim),
-        attempt: row.attempt,
-        state: row.state()?,
-        route: row.route()?,
-        messages,
-        staged: seen
-            .map(|entry| Ok((entry.body()?, entry.tokens)))
-            .collect::<Result<_>>()?,
-        policy: PolicyId(row.policy),
-        preface: row.preface,
-    })
+    pub(super) async fn view_turn(
+        &self,
+        tenant: TenantId,
+        turn: TurnId,
+        fence: Fence,
+    ) -> Result<TurnView, Fault> {
+        let call = sqlx::query_scalar("/* view */ SELECT history.view($1, $2, $3, $4)")
+            .bind(tenant.0)
+            .bind(self.instant())
+            .bind(turn.0)
+            .bind(fence.0);
+        let viewed: Viewed = self.ask::<Reply<Viewed>>(call).await?.or_refused(turn)?;
+        Ok(viewed.try_into()?)
+    }
+
+    pub(super) async fn stage_entries(&self, input: &StageInput) -> Result<i64, Fault> {
+        let entries = Columns::of(&input.entries)?;
+        let (soft, hard) = hot::marks(input.marks);
+        let sql = "/* stage */ SELECT history.stage($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+        let call = sqlx::query_scalar(sql)
+            .bind(input.tenant.0)
+            .bind(self.instant())
+            .bind(input.turn.0)
+            .bind(input.fence.0)
+            .bind(input.first);
+        let call = call
+            .bind(entries.ids)
+            .bind(entries.kinds)
+            .bind(entries.bodies)
+            .bind(entries.tokens)
+            .bind(entries.tokenizers)
+            .bind(soft)
+            .bind(hard);
+        Ok(self.ask::<Reply<i64>>(call).await?.or_refused(input.turn)?)
+    }
 }

@@ -18,10 +18,7 @@ use colloquy_types::{Fence, Result, SessionId, TenantId, TurnId};
 #[async_trait]
 impl Turns for PgStore {
     async fn claim(&self, request: &ClaimRequest) -> Result<Claimed> {
-        let mut tx = self.write(request.tenant).await?;
-        let claimed = claim::claim(&mut tx, request).await?;
-        tx.commit().await?;
-        Ok(claimed)
+        Ok(self.claim_next(request).await?)
     }
 
     async fn renew(
@@ -31,36 +28,19 @@ impl Turns for PgStore {
         fence: Fence,
         steer_through: i64,
     ) -> Result<Renewal> {
-        let mut tx = self.write(tenant).await?;
-        let renewal = lease::renew(&mut tx, tenant, turn, fence, steer_through).await?;
-        tx.commit().await?;
-        Ok(renewal)
+        Ok(self.renew_turn(tenant, turn, fence, steer_through).await?)
     }
 
-    /// Only the first reading writes: the others do not wait for the writer.
     async fn view(&self, tenant: TenantId, turn: TurnId, fence: Fence) -> Result<TurnView> {
-        let seen = lease::view_confirmed(&mut self.read(tenant).await?, tenant, turn, fence).await?;
-        if let Some(view) = seen {
-            return Ok(view);
-        }
-        let mut tx = self.write(tenant).await?;
-        let view = lease::view(&mut tx, tenant, turn, fence).await?;
-        tx.commit().await?;
-        Ok(view)
+        Ok(self.view_turn(tenant, turn, fence).await?)
     }
 
     async fn stage(&self, input: &StageInput) -> Result<i64> {
-        let mut tx = self.write(input.tenant).await?;
-        let highest = staged::stage(&mut tx, input).await?;
-        tx.commit().await?;
-        Ok(highest)
+        Ok(self.stage_entries(input).await?)
     }
 
     async fn commit(&self, input: &CommitInput) -> Result<Committed> {
-        let mut tx = self.write(input.tenant).await?;
-        let committed = commit::commit(&mut tx, input).await?;
-        tx.commit().await?;
-        Ok(committed)
+        Ok(self.commit_turn(input).await?)
     }
 
     async fn release(

@@ -1,13 +1,11 @@
 //! What a turn keeps before it ends, and the block it becomes.
 
-use super::lease;
 use crate::Tx;
-use crate::block::{self, NewLine};
+use crate::block::NewLine;
 use crate::fault::Fault;
 use crate::json;
 use crate::queue_state::{self, TurnRow};
-use colloquy_storage::StageInput;
-use colloquy_types::{EntryBody, EntryId, Error, Message, Result, Seq};
+use colloquy_types::{EntryBody, EntryId, Message, Result};
 use sqlx::FromRow;
 use uuid::Uuid;
 
@@ -32,46 +30,6 @@ impl StagedRow {
     pub fn is_seen(&self, turn: &TurnRow) -> bool {
         self.fence == turn.fence || turn.resume_continue
     }
-}
-
-pub(super) async fn stage(tx: &mut Tx, input: &StageInput) -> Result<i64, Fault> {
-    let mut row = lease::held(tx, input.tenant, input.turn, input.fence).await?;
-    lease::confirm(tx, &mut row).await?;
-    let sql = "/* stage */ SELECT coalesce(max(n), 0) FROM staged_entries WHERE tenant = $1 AND turn = $2 AND fence = $3";
-    let query = sqlx::query_scalar(sql)
-        .bind(row.tenant)
-        .bind(row.id)
-        .bind(row.fence);
-    let highest: i64 = query.fetch_one(tx.conn()).await?;
-    if input.first < 1 || input.first > highest + 1 {
-        return Err(Error::invalid(
-            "first",
-            format!("the next entry of this attempt is {}", highest + 1),
-        )
-        .into());
-    }
-    let sql = "/* stage */ INSERT INTO staged_entries (tenant, turn, fence, n, attempt, id, body, tokens, tokenizer) \
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING";
-    let mut last = highest;
-    for (n, entry) in (input.first..).zip(&input.entries) {
-        let query = sqlx::query(sql)
-            .bind(row.tenant)
-            .bind(row.id)
-            .bind(row.fence)
-            .bind(n)
-            .bind(i64::from(row.attempt));
-        let query = query.bind(entry.id.0).bind(json::to_bytes(&entry.body)?);
-        query
-            .bind(i64::from(entry.tokens))
-            .bind(&entry.tokenizer)
-            .execute(tx.conn())
-            .await?;
-        last = last.max(n);
-    }
-    if let Some(marks) = input.marks {
-        block::move_marks(tx, row.line(), marks, Seq(row.head_at_claim)).await?;
-    }
-    Ok(last)
 }
 
 /// Of all attempts, in order.

@@ -53,6 +53,7 @@ fn database(server: &str, name: &str) -> String {
 async fn template(connection: &mut PgConnection, server: &str) -> String {
     let mut hasher = DefaultHasher::new();
     include_str!("../../migrations/0001_store.sql").hash(&mut hasher);
+    include_str!("../../migrations/0002_hot_path.sql").hash(&mut hasher);
     let name = format!("colloquy_template_{:016x}", hasher.finish());
     sqlx::query("SELECT pg_advisory_lock(4711)")
         .execute(&mut *connection)
@@ -99,10 +100,12 @@ pub async fn empty_database() -> Option<String> {
     Some(database(&server, &name))
 }
 
-pub async fn store(url: &str) -> PgStore {
-    // The parallel cases need a few, and many cases run at the same time.
+/// The parallel cases need a few connections, and many cases run at the same time.
+pub const CONNECTIONS: u32 = 6;
+
+pub async fn store(url: &str, max_connections: u32) -> PgStore {
     PgStore::connect(&PgOptions {
-        max_connections: 6,
+        max_connections,
         ..PgOptions::new(url)
     })
     .await
@@ -121,7 +124,7 @@ pub fn fixture(store: &PgStore) -> Fixture {
 pub async fn server_store() -> Option<Fixture> {
     let url = empty_database().await?;
     let clock = Arc::new(ManualClock::new(START));
-    let store = store(&url).await.with_clock(clock.clone());
+    let store = store(&url, CONNECTIONS).await.with_clock(clock.clone());
     Some(Fixture {
         store: Arc::new(store),
         clock: Arc::new(TestClock(clock)),

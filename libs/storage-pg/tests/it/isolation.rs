@@ -1,6 +1,6 @@
 //! Row-level security: what the application's role can see when a statement forgets the tenant.
 
-use super::backend::{empty_database, fixture, store};
+use super::backend::{CONNECTIONS, empty_database, fixture, store};
 use colloquy_storage::Tenants;
 use colloquy_storage::testsuite::populate;
 use colloquy_types::TenantId;
@@ -44,7 +44,7 @@ async fn every_table_is_under_a_policy_and_nothing_is_the_applications() {
 #[tokio::test]
 async fn a_statement_without_its_tenant_still_sees_nothing_foreign() {
     let Some(url) = empty_database().await else { return };
-    let store = store(&url).await;
+    let store = store(&url, CONNECTIONS).await;
     let (own, foreign) = (TenantId::new(), TenantId::new());
     for tenant in [own, foreign] {
         store.create_tenant(tenant, &tenant.to_string()).await.unwrap();
@@ -89,7 +89,7 @@ async fn a_statement_without_its_tenant_still_sees_nothing_foreign() {
 #[tokio::test]
 async fn a_row_cannot_be_written_for_another_tenant() {
     let Some(url) = empty_database().await else { return };
-    let store = store(&url).await;
+    let store = store(&url, CONNECTIONS).await;
     let mut tx = store.pool().begin().await.unwrap();
     sqlx::query("SELECT set_config('colloquy.tenant', $1, true)")
         .bind(TenantId::new().0.to_string())
