@@ -1,6 +1,7 @@
 //! How services reach each other: a channel that proves the service key, over the network or in process.
 
 use crate::TENANT_METADATA;
+use crate::trace::propagate;
 use colloquy_types::{Error, Result, TenantId};
 use std::time::Duration;
 use tonic::metadata::{Ascii, MetadataValue};
@@ -58,6 +59,7 @@ pub fn request_within<T>(tenant: TenantId, message: T, deadline: Duration) -> Re
 pub fn untenanted<T>(message: T) -> Request<T> {
     let mut request = Request::new(message);
     request.set_timeout(CALL_DEADLINE);
+    propagate(&mut request);
     request
 }
 

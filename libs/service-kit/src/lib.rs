@@ -17,6 +17,7 @@ pub mod server;
 pub mod shutdown;
 pub mod status;
 pub mod telemetry;
+pub mod trace;
 
 pub use auth::{Auth, Credentials, MethodRoles};
 pub use client::{InternalChannel, ServiceKey};

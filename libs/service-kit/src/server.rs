@@ -4,6 +4,7 @@ use crate::auth::Auth;
 use crate::client::configure;
 use crate::health::{Check, Readiness, watch};
 use crate::shutdown::Shutdown;
+use crate::trace::Trace;
 use crate::{MAX_MESSAGE_BYTES, telemetry};
 use axum::Router;
 use axum::routing::get;
@@ -201,6 +202,7 @@ pub async fn serve(
     let limit = Duration::from_secs(config.call_limit_s);
     let routes = routes.routes();
     let layers = ServiceBuilder::new()
+        .layer(Trace)
         .layer(CatchPanicLayer::custom(panicked))
         .layer(auth)
         .into_inner();

@@ -209,3 +209,32 @@ async fn waiting_for_a_dependency_ends() {
     });
     assert_eq!(at_once.await.unwrap_err().reason, Reason::InvalidField);
 }
+
+#[tokio::test]
+async fn an_answer_carries_the_calls_request_id() {
+    let running = server(&[CallerRole::Viewer], Parts::new("test")).await;
+    for (given, key) in [
+        (Some("abc-1"), "Bearer good"),
+        (None, "Bearer good"),
+        (Some("abc-2"), "Bearer bad"),
+    ] {
+        let mut request = Request::new(HealthCheckRequest {
+            service: String::new(),
+        });
+        request
+            .metadata_mut()
+            .insert("authorization", key.parse().unwrap());
+        if let Some(id) = given {
+            request.metadata_mut().insert("x-request-id", id.parse().unwrap());
+        }
+        let metadata = match HealthClient::new(running.channel.clone()).check(request).await {
+            Ok(answer) => answer.metadata().clone(),
+            Err(status) => status.metadata().clone(),
+        };
+        let answered = metadata.get("x-request-id").expect("an id").to_str().unwrap();
+        assert!(
+            given.is_none_or(|given| given == answered) && !answered.is_empty(),
+            "{answered}"
+        );
+    }
+}
