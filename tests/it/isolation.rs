@@ -349,6 +349,13 @@ async fn control(foreign: &mut Foreign, ours: &Tenant, theirs: &Tenant) {
         .into_inner()
         .api_keys;
     assert!(listed.iter().all(|key| key.key_id != key_id));
+    let bound = v1::CreateApiKeyRequest {
+        name: "stolen".into(),
+        roles: vec![v1::Role::Channel.into()],
+        account: ours.account.clone(),
+        ..Default::default()
+    };
+    foreign.hidden("CreateApiKey", api.create_api_key(bound).await);
     let explain = v1::ExplainPolicyRequest {
         agent_id: "default".into(),
         account_id: ours.account.clone(),

@@ -91,7 +91,13 @@ pub async fn create(
     }
     let mut minted = mint(tenant, &request.name, roles.clone(), &request.subject);
     if !request.account.is_empty() {
-        minted.row.account = Some(AccountId::parse(&request.account)?);
+        let unknown = || Error::not_found("account", &request.account);
+        let account = AccountId::parse(&request.account).map_err(|_| unknown())?;
+        let own = store
+            .find_account(&account)
+            .await?
+            .is_some_and(|found| found.tenant == tenant);
+        minted.row.account = Some(account).filter(|_| own).ok_or_else(unknown).map(Some)?;
     } else if roles == [CallerRole::Channel] {
         return Err(Error::invalid("account", "a channel key acts for one account"));
     }
