@@ -202,7 +202,7 @@ async fn two_routers_and_a_flush_never_run_two_turns_of_a_session_at_once() {
         .most
         .load(Ordering::SeqCst)
         .max(other.most.load(Ordering::SeqCst));
-    assert_eq!(most, 1, "one turn at a time per worker");
+    assert_eq!(most, 1, "one turn of a session at a time, over both workers");
     one.stop().await;
     other.stop().await;
 }

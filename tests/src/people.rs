@@ -22,6 +22,9 @@ pub struct Tenant {
     pub secret: String,
     pub webhook: String,
     pub http: reqwest::Client,
+    /// Turns that echo workers hold now, by session, over all workers of the tenant.
+    held: Arc<Mutex<HashMap<String, usize>>>,
+    most: Arc<AtomicUsize>,
 }
 
 impl Tenant {
@@ -85,6 +88,8 @@ impl Tenant {
             webhook: format!("{http}{}", put.webhook_path),
             account: account.account_id,
             secret: account.secret,
+            held: Arc::default(),
+            most: Arc::default(),
             http: reqwest::Client::builder()
                 .timeout(Duration::from_secs(10))
                 .build()
@@ -203,8 +208,7 @@ impl Tenant {
         let worker = Worker::new(self.worker_client(client), "echo")
             .concurrency(8)
             .stop_with(stop.clone());
-        let held: Arc<Mutex<HashMap<String, usize>>> = Arc::default();
-        let most = Arc::new(AtomicUsize::new(0));
+        let (held, most) = (self.held.clone(), self.most.clone());
         let most_here = most.clone();
         let run = worker.run(move |turn| {
             let (held, most) = (held.clone(), most_here.clone());
