@@ -359,6 +359,7 @@ async fn control(foreign: &mut Foreign, ours: &Tenant, theirs: &Tenant) {
     let explain = v1::ExplainPolicyRequest {
         agent_id: "default".into(),
         account_id: ours.account.clone(),
+        ..Default::default()
     };
     foreign.hidden("ExplainPolicy", api.explain_policy(explain).await);
     let account = v1::ChannelAccount {

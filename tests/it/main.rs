@@ -9,6 +9,7 @@ mod contract;
 mod faults;
 mod internal;
 mod isolation;
+mod lists;
 mod structure;
 mod transcripts;
 mod turns;

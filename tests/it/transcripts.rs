@@ -50,19 +50,6 @@ fn the_bundled_conversation_plays_embedded() {
     assert_eq!(summary["turns"], summary["committed"], "{summary}");
 }
 
-#[test]
-fn real_transcripts_play_embedded() {
-    let Some(folder) = folder("data/transcripts") else {
-        return;
-    };
-    let files = transcripts(&folder);
-    assert!(!files.is_empty());
-    for file in files {
-        let summary = play(&["--transcript", file.to_str().unwrap()]);
-        println!("{}: {summary}", file.file_name().unwrap().to_string_lossy());
-    }
-}
-
 /// A new database on the test server.
 pub async fn database() -> Option<String> {
     let Ok(server) = std::env::var("COLLOQUY_TEST_PG_URL") else {
@@ -83,14 +70,28 @@ pub async fn database() -> Option<String> {
     Some(format!("{}/{name}", &server[..at]))
 }
 
-#[tokio::test]
-async fn embedded_and_distributed_store_the_same_entries() {
+/// The messages of a run, as they were read back.
+fn played_entries(arguments: &[&str]) -> (Value, String) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut all = vec!["--entries", file.path().to_str().unwrap()];
+    all.extend(arguments);
+    let summary = play(&all);
+    (summary, std::fs::read_to_string(file.path()).unwrap())
+}
+
+/// Both ways to run give the same counts and, message by message, the same transcripts.
+async fn compare(arguments: &[&str]) {
     let Some(postgres) = database().await else { return };
     let redis = std::env::var("COLLOQUY_TEST_REDIS_URL").unwrap();
     let nats = std::env::var("COLLOQUY_TEST_NATS_URL").unwrap();
     let stores = format!("postgres={postgres},redis={redis},nats={nats}");
-    let distributed = play(&["--stores", &stores]);
-    let embedded = play(&[]);
+    let (embedded, here) = played_entries(arguments);
+    let (distributed, there) = played_entries(&[arguments, &["--stores", &stores]].concat());
+    assert!(!here.is_empty());
+    for (place, (one, other)) in here.lines().zip(there.lines()).enumerate() {
+        assert_eq!(one, other, "message {place}");
+    }
+    assert_eq!(here.lines().count(), there.lines().count());
     for count in [
         "accepted",
         "turns",
@@ -100,5 +101,20 @@ async fn embedded_and_distributed_store_the_same_entries() {
         "memories",
     ] {
         assert_eq!(embedded[count], distributed[count], "{count}");
+    }
+}
+
+#[tokio::test]
+async fn embedded_and_distributed_store_the_same_entries() {
+    compare(&[]).await;
+}
+
+#[tokio::test]
+async fn embedded_and_distributed_store_the_same_entries_of_real_transcripts() {
+    let Some(folder) = folder("data/transcripts") else {
+        return;
+    };
+    for file in transcripts(&folder) {
+        compare(&["--transcript", file.to_str().unwrap()]).await;
     }
 }

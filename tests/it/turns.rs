@@ -16,6 +16,7 @@ async fn acquire(client: &Client) -> Option<v1::Turn> {
         agents: vec![],
         worker: "by hand".into(),
         wait: Some(wait),
+        ..Default::default()
     };
     client.router().acquire_turn(ask).await.unwrap().into_inner().turn
 }
@@ -202,4 +203,61 @@ async fn commands_are_obeyed() {
     check_echoes(5, &["after".into()], &tenant.talk(5).await);
     assert_eq!(tenant.say(5, 3, "/stop").await["placement"], "COMMAND");
     echo.stop().await;
+}
+
+#[tokio::test]
+async fn a_worker_chooses_its_lease() {
+    let server = Embedded::start().await;
+    let overrides = json!({"queue": {"debounce_ms": 0}});
+    let tenant = Tenant::create(&server.operator, &server.http, overrides).await;
+    tenant.say(5, 1, "hello").await;
+    let worker = tenant.worker_client(&server.operator);
+    let ask = |lease| v1::AcquireTurnRequest {
+        worker: "by hand".into(),
+        wait: Some(colloquy_proto::convert::duration(5_000)),
+        lease: Some(colloquy_proto::convert::duration(lease)),
+        ..Default::default()
+    };
+    let refused = worker.router().acquire_turn(ask(500)).await.unwrap_err();
+    assert_eq!(
+        colloquy_client::Error::from(refused).field.as_deref(),
+        Some("lease")
+    );
+    let turn = worker.router().acquire_turn(ask(7_000)).await.unwrap();
+    let turn = turn.into_inner().turn.unwrap();
+    let renew = v1::RenewTurnRequest {
+        turn_id: turn.turn_id,
+        fence: turn.fence,
+        steer_through: 0,
+    };
+    let renewed = worker.router().renew_turn(renew).await.unwrap().into_inner();
+    assert_eq!(renewed.lease_left.unwrap().seconds, 7);
+}
+
+#[tokio::test]
+async fn an_agent_that_gives_up_keeps_its_entries_and_sends_its_excuse() {
+    let server = Embedded::start().await;
+    let overrides = json!({"queue": {"debounce_ms": 0}});
+    let tenant = Tenant::create(&server.operator, &server.http, overrides).await;
+    tenant.say(5, 1, "hello").await;
+    let worker = tenant.worker_client(&server.operator);
+    let turn = acquire(&worker).await.unwrap();
+    let answer = Answer::text("I cannot reach the booking system.");
+    let ask = v1::CommitTurnRequest {
+        turn_id: turn.turn_id.clone(),
+        fence: turn.fence,
+        entries: answer.entries,
+        reply: answer.reply,
+        status: v1::CommitStatus::Failed.into(),
+        ..Default::default()
+    };
+    let committed = worker.router().commit_turn(ask).await.unwrap().into_inner();
+    assert_eq!(committed.deliveries, 1);
+    let queue = v1::GetQueueRequest {
+        session_id: turn.session_id.clone(),
+        outcomes: 1,
+    };
+    let queue = tenant.admin.router().get_queue(queue).await.unwrap().into_inner();
+    assert_eq!(queue.outcomes[0].outcome(), v1::Outcome::Failed);
+    assert_eq!(tenant.talk(5).await.len(), 2);
 }

@@ -18,6 +18,8 @@ pub struct Answer {
     /// What to send; empty = nothing.
     pub reply: Vec<v1::Part>,
     pub usage: Option<v1::Usage>,
+    /// The agent gave up: what is here is kept and sent, and the messages end as failed.
+    pub failed: bool,
 }
 
 impl Answer {
@@ -38,6 +40,7 @@ impl Answer {
             entries: vec![body],
             reply: vec![part],
             usage: None,
+            failed: false,
         }
     }
 }
@@ -65,6 +68,7 @@ pub struct Worker {
     agents: Vec<String>,
     concurrency: usize,
     wait: Duration,
+    lease: Option<Duration>,
     stop: CancellationToken,
 }
 
@@ -77,6 +81,7 @@ impl Worker {
             agents: Vec::new(),
             concurrency: 4,
             wait: Duration::from_secs(20),
+            lease: None,
             stop: CancellationToken::new(),
         }
     }
@@ -92,6 +97,13 @@ impl Worker {
     #[must_use]
     pub fn concurrency(mut self, turns: usize) -> Self {
         self.concurrency = turns.max(1);
+        self
+    }
+
+    /// Lease of its turns, 1 s to 10 min; the policy's by default.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = Some(lease);
         self
     }
 
@@ -152,6 +164,7 @@ impl Worker {
             agents: self.agents.clone(),
             worker: self.name.clone(),
             wait: Some(wait),
+            lease: self.lease.map(prost_duration),
         };
         let mut request = Request::new(message);
         request.set_timeout(self.wait + Duration::from_secs(5));
@@ -233,6 +246,11 @@ async fn renew(turn: Arc<TurnHandle>, cancelled: CancellationToken, done: Cancel
 }
 
 async fn commit(turn: &TurnHandle, answer: Answer) -> Result<()> {
+    let status = if answer.failed {
+        v1::CommitStatus::Failed
+    } else {
+        v1::CommitStatus::Answered
+    };
     let request = v1::CommitTurnRequest {
         turn_id: turn.turn.turn_id.clone(),
         fence: turn.turn.fence,
@@ -240,6 +258,7 @@ async fn commit(turn: &TurnHandle, answer: Answer) -> Result<()> {
         usage: answer.usage,
         reply: answer.reply,
         steer_through: 0,
+        status: status.into(),
     };
     let call = || {
         let (mut router, request) = (turn.client.router(), request.clone());

@@ -5,8 +5,7 @@ use colloquy_types::{SessionId, TenantId, TurnId};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::broadcast;
 
 /// Hints a slow reader may be behind by; older ones are lost to it.
 const BEHIND: usize = 16;
@@ -25,30 +24,15 @@ pub struct Hub {
     schedules: Arc<Topics<TenantId, ()>>,
     turns: Arc<Topics<(TenantId, TurnId), Signal>>,
     sessions: Arc<Topics<(TenantId, SessionId), ()>>,
-    /// Remembers one hint while nobody waits, so that one between a look and a wait is not missed.
-    woken: Mutex<HashMap<TenantId, Arc<Notify>>>,
 }
 
 impl Hub {
     pub fn deliver(&self, hint: Hint) {
         match hint {
-            Hint::Scheduled(tenant) => {
-                self.schedules.publish(&tenant, ());
-                self.woken(tenant).notify_one();
-            }
+            Hint::Scheduled(tenant) => self.schedules.publish(&tenant, ()),
             Hint::Turn(tenant, turn, signal) => self.turns.publish(&(tenant, turn), signal),
             Hint::Session(tenant, session) => self.sessions.publish(&(tenant, session), ()),
         }
-    }
-
-    fn woken(&self, tenant: TenantId) -> Arc<Notify> {
-        lock(&self.woken).entry(tenant).or_default().clone()
-    }
-
-    /// Until a hint that nobody else took, at most `limit`.
-    pub async fn changed(&self, tenant: TenantId, limit: Duration) {
-        let woken = self.woken(tenant);
-        let _ = tokio::time::timeout(limit, woken.notified()).await;
     }
 
     pub fn schedules(&self, tenant: TenantId) -> Subscriber<TenantId, ()> {

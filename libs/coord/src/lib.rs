@@ -64,20 +64,6 @@ pub enum Looked {
     Empty,
 }
 
-/// What [`Coord::pop`] says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Popped {
-    /// Try this one; it is off the schedule now.
-    Ready {
-        session: SessionId,
-        agent: AgentId,
-        lane: Lane,
-    },
-    /// Nothing is due before this time has passed.
-    Later(Duration),
-    Empty,
-}
-
 /// Why whoever runs a turn should read it again at once. The content is in the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
@@ -118,29 +104,6 @@ pub trait Coord: Send + Sync + 'static {
     /// # Errors
     /// `DEPENDENCY`; it is then offered once too often.
     async fn done(&self, ready: &Ready) -> Result<()>;
-
-    /// [`Coord::take`] without a lease: a caller that dies with the session in hand leaves it to the sweep.
-    ///
-    /// # Errors
-    /// `DEPENDENCY`.
-    async fn pop(&self, tenant: TenantId, agents: &[AgentId]) -> Result<Popped> {
-        let wanted = Wanted {
-            tenant,
-            agents: agents.to_vec(),
-        };
-        Ok(match self.take(&wanted, Duration::ZERO).await? {
-            Looked::Ready(ready) => Popped::Ready {
-                session: ready.session,
-                agent: ready.agent,
-                lane: ready.lane,
-            },
-            Looked::Later(due) => Popped::Later(due),
-            Looked::Empty => Popped::Empty,
-        })
-    }
-
-    /// Waits until something may have been scheduled for the tenant, at most `limit`. May return early.
-    async fn changed(&self, tenant: TenantId, limit: Duration);
 
     /// Tells whoever runs the turn, in any process.
     ///

@@ -156,10 +156,6 @@ impl Coord for MemoryCoord {
         Ok(())
     }
 
-    async fn changed(&self, tenant: TenantId, limit: Duration) {
-        self.hub.changed(tenant, limit).await;
-    }
-
     async fn signal(&self, tenant: TenantId, turn: TurnId, signal: Signal) -> Result<()> {
         self.hub.deliver(Hint::Turn(tenant, turn, signal));
         Ok(())

@@ -38,6 +38,7 @@ pub(crate) struct TurnRow {
     pub stop_outcome: Option<String>,
     pub policy: String,
     pub lease_ms: i64,
+    pub asked_lease_ms: Option<i64>,
     pub max_attempts: u32,
     pub max_turn_ms: i64,
     pub max_concurrent: u32,
@@ -99,7 +100,7 @@ impl TurnRow {
 
     /// Where a lease given now ends: never behind the longest turn.
     pub fn lease_end(&self, now: UnixMillis) -> i64 {
-        now.plus(self.lease_ms)
+        now.plus(self.asked_lease_ms.unwrap_or(self.lease_ms))
             .min(UnixMillis(self.claimed).plus(self.max_turn_ms))
             .0
     }

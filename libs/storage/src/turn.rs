@@ -22,6 +22,8 @@ pub struct ClaimRequest {
     pub agents: Vec<AgentId>,
     /// How long the offer stands unconfirmed; the first renewal, build or stage confirms it and starts the lease.
     pub offer_ms: i64,
+    /// Lease of this claim instead of the policy's.
+    pub lease_ms: Option<i64>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -114,7 +116,7 @@ pub struct CommitInput {
     pub entries: Vec<NewEntry>,
     pub usage: Usage,
     pub deliveries: Vec<NewDelivery>,
-    /// Recorded on the turn's messages: `ANSWERED`, or `NOT_SENT_POLICY`.
+    /// Recorded on the turn's messages: `ANSWERED`, `FAILED`, or `NOT_SENT_POLICY`.
     pub outcome: Outcome,
     /// Highest steer number that the worker took in; what is above becomes the next turn.
     pub steer_through: i64,

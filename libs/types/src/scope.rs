@@ -1,6 +1,8 @@
 //! Who is asking. Made from the credential by the edge, never from an argument.
 
+use crate::SessionKey;
 use crate::ids::{AccountId, AgentId, KeyId, TenantId};
+use crate::key::Place;
 use serde::{Deserialize, Serialize};
 
 /// What a credential may do. `Operator` manages tenants and has none; `Service` is the services among themselves.
@@ -62,5 +64,86 @@ pub struct Principal {
 impl Principal {
     pub fn has(&self, role: Role) -> bool {
         self.roles.contains(&role)
+    }
+
+    /// Whether the tenant's sessions under the key exist for the caller. What it may not see answers `NOT_FOUND`.
+    pub fn may_see(&self, key: &SessionKey) -> bool {
+        if self.sees_whole_tenant() {
+            return true;
+        }
+        if self.has(Role::Agent) {
+            return self.agents.is_empty() || self.agents.contains(key.agent());
+        }
+        self.owns(key)
+    }
+
+    /// Whether the key is the person's own, by the subject of their credential.
+    pub fn owns(&self, key: &SessionKey) -> bool {
+        self.has(Role::User)
+            && match key.place() {
+                Place::Chat { channel, chat, .. } => channel == "ws" && *chat == self.subject,
+                Place::App { user, .. } => *user == self.subject,
+                Place::Api(principal) => *principal == self.subject,
+                _ => false,
+            }
+    }
+
+    /// For lists: the subject when the caller sees only their own sessions.
+    pub fn own_only(&self) -> Option<&str> {
+        (!self.sees_whole_tenant() && !self.has(Role::Agent)).then_some(self.subject.as_str())
+    }
+
+    fn sees_whole_tenant(&self) -> bool {
+        [Role::Admin, Role::Viewer, Role::Service]
+            .into_iter()
+            .any(|role| self.has(role))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caller(roles: &[Role], subject: &str) -> Principal {
+        Principal {
+            tenant: None,
+            roles: roles.to_vec(),
+            key: None,
+            subject: subject.into(),
+            account: None,
+            agents: vec![],
+        }
+    }
+
+    fn key(text: &str) -> SessionKey {
+        SessionKey::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_person_sees_only_their_own_sessions() {
+        let ann = caller(&[Role::User], "ann");
+        assert!(ann.may_see(&key("agent:a:ws:direct:ann")));
+        assert!(ann.may_see(&key("agent:a:app:ann:s1")));
+        assert!(!ann.may_see(&key("agent:a:ws:direct:bob")));
+        assert!(!ann.may_see(&key("agent:a:telegram:direct:ann")));
+        assert_eq!(ann.own_only(), Some("ann"));
+        assert!(!caller(&[Role::Channel], "ann").may_see(&key("agent:a:ws:direct:ann")));
+    }
+
+    #[test]
+    fn who_sees_all_does_not_own_all() {
+        let viewer = caller(&[Role::Viewer, Role::User], "ann");
+        assert!(viewer.may_see(&key("agent:a:telegram:direct:ann")));
+        assert_eq!(viewer.own_only(), None);
+        assert!(!viewer.owns(&key("agent:a:ws:direct:bob")));
+        assert!(viewer.owns(&key("agent:a:ws:direct:ann")));
+    }
+
+    #[test]
+    fn a_workers_credential_can_be_bound_to_agents() {
+        let mut worker = caller(&[Role::Agent], "w");
+        assert!(worker.may_see(&key("agent:a:main")));
+        worker.agents = vec![AgentId::parse("b").unwrap()];
+        assert!(!worker.may_see(&key("agent:a:main")));
     }
 }

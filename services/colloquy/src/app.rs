@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 /// The session plane for multi-tenant AI agents.
 ///
-/// Exit codes: 0 done · 1 failed · 2 wrong usage or configuration · 3 a dependency did not come up in time ·
-/// 4 stopped with work cut off.
+/// Exit codes: 0 done · 1 failed · 2 wrong usage, key or configuration · 3 the server or a dependency did not answer in
+/// time · 4 stopped with work cut off.
 #[derive(Debug, Parser)]
 #[command(name = "colloquy", version, max_term_width = 100)]
 pub struct App {

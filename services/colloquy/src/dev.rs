@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::embedded;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use colloquy_client::{Client, v1};
 use colloquy_service_kit::shutdown::signal;
 use colloquy_service_kit::telemetry;
@@ -102,12 +102,15 @@ fn config(args: &Args, known: Option<&Secrets>) -> Config {
 async fn first_start(channel: &tonic::transport::Channel, config: &Config) -> anyhow::Result<Secrets> {
     let operator = Client::over(channel, &config.auth.operator_key)?;
     let tenant = v1::CreateTenantRequest { name: "dev".into() };
-    let admin_key = operator
-        .control()
-        .create_tenant(tenant)
-        .await?
-        .into_inner()
-        .admin_key;
+    let created = operator.control().create_tenant(tenant).await;
+    let admin_key = match created {
+        Ok(created) => created.into_inner().admin_key,
+        Err(status) if status.code() == tonic::Code::AlreadyExists => bail!(
+            "the database has data of an earlier start, but keys.json beside it is gone: put it back, delete the folder \
+             to start over, or take another with --data"
+        ),
+        Err(status) => return Err(status.into()),
+    };
     let mut control = operator.with_key(&admin_key)?.control();
     let agent = v1::Agent {
         agent_id: "default".into(),

@@ -1,6 +1,7 @@
 //! Verbs for operating a process: migrate, wait-for, healthcheck, config.
 
 use crate::app::ConfigFile;
+use crate::cli::Refused;
 use crate::config::Config;
 use crate::wiring;
 use anyhow::{Context, bail};
@@ -9,6 +10,7 @@ use colloquy_service_kit::config::ConfigError;
 use colloquy_types::{Error, Reason};
 use std::process::ExitCode;
 use std::time::Duration;
+use tokio::time::Instant;
 
 #[derive(Debug, clap::Args)]
 pub struct ConfigArgs {
@@ -47,6 +49,9 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
     if error.is::<ConfigError>() {
         return 2;
     }
+    if let Some(refused) = error.downcast_ref::<Refused>() {
+        return refused.exit_code;
+    }
     match error.downcast_ref::<Error>().map(|error| error.reason) {
         Some(Reason::InvalidField) => 2,
         Some(Reason::Dependency | Reason::Deadline) => 3,
@@ -56,6 +61,7 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
 
 pub async fn migrate(args: &ConfigArgs) -> anyhow::Result<ExitCode> {
     let config = Config::load(args.file.config.as_deref())?;
+    println!("bringing the schema up to date; other processes that migrate wait for this one");
     wiring::migrate(&config).await?;
     println!("the schema is up to date");
     Ok(ExitCode::SUCCESS)
@@ -63,17 +69,27 @@ pub async fn migrate(args: &ConfigArgs) -> anyhow::Result<ExitCode> {
 
 pub async fn wait_for(args: &WaitArgs) -> anyhow::Result<ExitCode> {
     let config = Config::load(args.file.config.as_deref())?;
-    let all = async {
-        wiring::stores(&config).await?;
-        wiring::coord(&config).await?;
-        wiring::bus(&config).await.map(|_| ())
-    };
-    match tokio::time::timeout(Duration::from_secs(args.timeout), all).await {
-        Ok(reached) => reached?,
-        Err(_) => return Err(Error::unavailable(format!("no answer within {} s", args.timeout)).into()),
-    }
-    println!("database, coordination and bus answer");
+    let end = Instant::now() + Duration::from_secs(args.timeout);
+    reached("database", end, wiring::stores(&config)).await?;
+    reached("coordination", end, wiring::coord(&config)).await?;
+    reached("bus", end, wiring::bus(&config)).await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says what is waited for, and when it has come.
+async fn reached<T>(
+    what: &str,
+    end: Instant,
+    dependency: impl Future<Output = colloquy_types::Result<T>>,
+) -> anyhow::Result<()> {
+    println!("waiting for the {what}");
+    let start = Instant::now();
+    match tokio::time::timeout_at(end, dependency).await {
+        Ok(done) => done.map(|_| ())?,
+        Err(_) => return Err(Error::unavailable(format!("the {what} did not answer in time")).into()),
+    }
+    println!("the {what} answers after {:.1} s", start.elapsed().as_secs_f64());
+    Ok(())
 }
 
 pub async fn healthcheck(args: &HealthArgs) -> anyhow::Result<ExitCode> {

@@ -2,6 +2,7 @@
 
 use crate::plan::{Plan, plan};
 use crate::summarise::{Summary, summarise};
+use crate::window;
 use colloquy_context::compaction::CompactionOptions;
 use colloquy_llm::Summariser;
 use colloquy_proto::convert::{duration, id};
@@ -23,9 +24,11 @@ const RENEW: Duration = Duration::from_secs(15);
 /// Back-off after the first failure, doubled with each; at most an hour.
 const RETRY_MS: i64 = 60_000;
 
+pub type History = HistoryServiceClient<InternalChannel>;
+
 #[derive(Clone)]
 pub struct Engine {
-    history: HistoryServiceClient<InternalChannel>,
+    history: History,
     memory: MemoryServiceClient<InternalChannel>,
     pub summariser: Arc<dyn Summariser>,
 }
@@ -40,8 +43,8 @@ pub enum Ended {
 
 /// A job under the session's marker.
 pub struct Marked {
-    tenant: TenantId,
-    session: String,
+    pub tenant: TenantId,
+    pub session: String,
     job: String,
     marker: i64,
     pub chunks: Vec<v1::CompactionChunk>,
@@ -154,14 +157,10 @@ impl Engine {
         }
     }
 
-    async fn work(&self, marked: &Marked, begun: v1::BeginCompactionResponse) -> Result<Ended> {
+    async fn work(&self, marked: &Marked, mut begun: v1::BeginCompactionResponse) -> Result<Ended> {
         let policy = Policy::from_json(&begun.policy_json)?;
         let window_tokens = policy.model.window_tokens;
-        let entries: Vec<Entry> = begun
-            .entries
-            .into_iter()
-            .map(Entry::try_from)
-            .collect::<Result<_>>()?;
+        let entries = window::entries(&self.history, marked, &mut begun).await?;
         let summary = begun.summary.map(Entry::try_from).transpose()?;
         let options = CompactionOptions::from(&policy);
         let Some(plan) = plan(&entries, summary.as_ref(), window_tokens, &options)? else {

@@ -8,6 +8,7 @@ mod engine;
 mod plan;
 mod service;
 mod summarise;
+mod window;
 mod worker;
 
 pub use config::Config;

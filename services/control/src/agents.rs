@@ -4,9 +4,9 @@ use crate::convert;
 use colloquy_proto::convert::required;
 use colloquy_proto::v1;
 use colloquy_storage::{Agent, ControlStore};
+use colloquy_types::key::{ChatKind, Place};
 use colloquy_types::policy::Profile;
-use colloquy_types::{AccountId, AgentId, Error, Policy, Result, TenantId, UnixMillis};
-use serde_json::Value;
+use colloquy_types::{AccountId, AgentId, Error, Policy, Result, SessionKey, TenantId, UnixMillis};
 
 pub async fn put(
     store: &dyn ControlStore,
@@ -82,37 +82,49 @@ pub async fn explain_policy(
 ) -> Result<v1::ExplainPolicyResponse> {
     let agent = get(store, tenant, &request.agent_id).await?;
     let account = account_overrides(store, tenant, &request.account_id).await?;
-    let profile = Profile::parse(&agent.profile)?;
-    let policy = Policy::resolve(profile, &[&agent.overrides_json, &account])?;
-    let layers = [("channel", account), ("agent", agent.overrides_json)]
-        .map(|(name, json)| (name, serde_json::from_str::<Value>(&json).unwrap_or_default()));
-    let effective: Value = serde_json::from_str(&policy.to_json()).unwrap_or_default();
-    let mut values = Vec::new();
-    walk(&effective, "", &mut |path, value| {
-        let pointer = format!("/{}", path.replace('.', "/"));
-        let origin = layers.iter().find(|(_, json)| json.pointer(&pointer).is_some());
-        values.push(v1::PolicyValue {
-            path: path.to_owned(),
-            value_json: value.to_string(),
-            origin: origin.map_or("profile", |(name, _)| *name).to_owned(),
-        });
-    });
-    Ok(v1::ExplainPolicyResponse { values })
+    let layers = [
+        ("agent", agent.overrides_json.as_str()),
+        ("channel", account.as_str()),
+    ];
+    let mut explained = Policy::explain(Profile::parse(&agent.profile)?, &layers)?;
+    if let Some(key) = explained_key(&request, &agent.id)? {
+        explained = explained.within(&key);
+    }
+    let values = explained.values.into_iter().map(convert::policy_value);
+    Ok(v1::ExplainPolicyResponse {
+        values: values.collect(),
+    })
 }
 
-/// Visits every value that is no section.
-fn walk(value: &Value, path: &str, visit: &mut impl FnMut(&str, &Value)) {
-    match value {
-        Value::Object(section) if !section.is_empty() => {
-            for (key, value) in section {
-                let path = if path.is_empty() {
-                    key.clone()
-                } else {
-                    format!("{path}.{key}")
-                };
-                walk(value, &path, visit);
-            }
-        }
-        value => visit(path, value),
+/// The session that is asked about, or one that stands for the kind of chat.
+fn explained_key(request: &v1::ExplainPolicyRequest, agent: &AgentId) -> Result<Option<SessionKey>> {
+    if !request.session_key.is_empty() {
+        let key = SessionKey::parse(&request.session_key).map_err(|error| error.within("session_key"))?;
+        return if key.agent() == agent {
+            Ok(Some(key))
+        } else {
+            Err(Error::invalid("session_key", "is one of another agent"))
+        };
     }
+    if request.chat_kind.is_empty() && request.channel.is_empty() {
+        return Ok(None);
+    }
+    let part = |value: &str, default: &str| if value.is_empty() { default } else { value }.to_owned();
+    let (channel, kind) = (part(&request.channel, "any"), part(&request.chat_kind, "direct"));
+    let Some(kind) = ChatKind::parse(&kind) else {
+        return Err(Error::invalid(
+            "chat_kind",
+            "is one of direct, group, channel, room",
+        ));
+    };
+    let place = Place::Chat {
+        channel,
+        account: None,
+        kind,
+        chat: "1".to_owned(),
+        user: None,
+        topic: None,
+        thread: None,
+    };
+    SessionKey::new(agent.clone(), place).map(Some)
 }

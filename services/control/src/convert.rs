@@ -3,6 +3,7 @@
 use colloquy_proto::convert::timestamp;
 use colloquy_proto::v1;
 use colloquy_storage::{Agent, ApiKey, ChannelAccount, PageRequest, Tenant};
+use colloquy_types::policy::Origin;
 use colloquy_types::{Error, Principal, Result};
 
 /// 1 to `limit` characters, not blank.
@@ -107,5 +108,14 @@ pub fn account(account: ChannelAccount, with_secret: bool) -> v1::ChannelAccount
         },
         overrides_json: account.settings_json,
         created_at: Some(timestamp(account.created)),
+    }
+}
+
+pub fn policy_value(value: Origin) -> v1::PolicyValue {
+    v1::PolicyValue {
+        path: value.path,
+        value_json: value.value.to_string(),
+        origin: value.layer,
+        rule: value.rule.unwrap_or_default(),
     }
 }

@@ -28,6 +28,7 @@ pub async fn claim(
             .map(|agent| AgentId::parse(agent))
             .collect::<Result<_>>()?,
         offer_ms: request.offer.as_ref().map_or(OFFER_MS, duration_ms),
+        lease_ms: request.lease.as_ref().map(duration_ms),
     };
     let claim = match store.claim(&claim).await? {
         Claimed::Turn(turn) => {

@@ -10,7 +10,10 @@ use colloquy_storage::{
 };
 use colloquy_types::entry::Compaction;
 use colloquy_types::{EntryBody, Epoch, Error, Fence, JobId, Result, Seq, SessionId, TenantId};
+use prost::Message as _;
 
+/// Entries beyond this many bytes are fetched in pages.
+const PAGE_BYTES: usize = 2 * 1024 * 1024;
 /// First back-off after a failed compaction.
 const RETRY_MS: i64 = 60_000;
 
@@ -66,6 +69,8 @@ pub async fn begin(
         .window(tenant, branch.transcript, branch.branch, Some(branch.head))
         .await?;
     let found = store.get_job(tenant, job).await?;
+    let all = window.entries.len();
+    let entries = first_page(window.entries.into_iter().map(v1::Entry::from));
     Ok(v1::BeginCompactionResponse {
         skipped: String::new(),
         marker: marker.0.0,
@@ -75,9 +80,22 @@ pub async fn begin(
         policy_json,
         chunks: chunks.into_iter().map(wire_chunk).collect(),
         summary: window.summary.map(Into::into),
-        entries: window.entries.into_iter().map(Into::into).collect(),
+        more: entries.len() < all,
+        head_seq: branch.head.0,
+        entries,
         payload_json: found.map(|job| job.payload_json).unwrap_or_default(),
     })
+}
+
+/// As many as fit into a page, at least one.
+fn first_page(entries: impl Iterator<Item = v1::Entry>) -> Vec<v1::Entry> {
+    let mut bytes = 0;
+    let fits = |entry: &v1::Entry| {
+        let first = bytes == 0;
+        bytes += entry.encoded_len();
+        first || bytes <= PAGE_BYTES
+    };
+    entries.take_while(fits).collect()
 }
 
 fn wire_chunk(chunk: Chunk) -> v1::CompactionChunk {

@@ -1,7 +1,7 @@
 //! Building contexts: load the window, call the pure build, stream the bytes.
 
-use crate::access;
 use crate::policies::Policies;
+use crate::sessions;
 use colloquy_context::{
     BuildInput, BuildOptions, Built, Decision, Format, Moves, Tokenizer, Watermarks, build, count_message,
 };
@@ -104,7 +104,7 @@ async fn subject(
         }
         Subject::SessionId(text) => {
             let found = store.get_session(tenant, id("session_id", text)?).await?;
-            let session = access::visible(principal, found, text)?;
+            let session = sessions::visible(principal, found, text)?;
             let policy = session
                 .policy
                 .clone()

@@ -1,6 +1,6 @@
 //! Entries: lists, and notes outside turns.
 
-use crate::{access, convert, finish};
+use crate::{convert, finish, sessions};
 use colloquy_proto::convert::{id, optional_id};
 use colloquy_proto::v1::{self, list_entries_request::From};
 use colloquy_storage::{HistoryStore, Order};
@@ -15,7 +15,7 @@ pub async fn list_entries(
     let found = store
         .get_session(tenant, id("session_id", &request.session_id)?)
         .await?;
-    let session = access::visible(principal, found, &request.session_id)?;
+    let session = sessions::visible(principal, found, &request.session_id)?;
     let transcript = optional_id(&request.transcript_id)?.unwrap_or(session.transcript);
     if transcript != session.transcript && store.session_of(tenant, transcript).await? != Some(session.id) {
         return Err(Error::not_found("transcript", transcript));

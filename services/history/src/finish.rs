@@ -215,6 +215,7 @@ async fn input(
         (Some(facts), Some(policy)) => deliveries(facts, policy, reply)?,
         _ => (Vec::new(), Outcome::Answered),
     };
+    let outcome = if request.failed { Outcome::Failed } else { outcome };
     Ok(CommitInput {
         tenant,
         turn: id("turn_id", &request.turn_id)?,

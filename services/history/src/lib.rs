@@ -4,7 +4,6 @@
 //! the control plane; the effective policy comes with each accepted message and is kept by its content.
 
 mod accept;
-mod access;
 mod claim;
 mod compaction;
 mod config;

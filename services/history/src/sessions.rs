@@ -1,11 +1,11 @@
 //! Sessions: look-up, lists, labels, resets.
 
-use crate::access::{own_only, visible};
 use crate::convert;
 use crate::finish::STOP_DEADLINE_MS;
-use colloquy_proto::convert::{id, non_empty, required};
+use colloquy_proto::convert::{id, millis, non_empty, required};
 use colloquy_proto::v1::{self, get_session_request};
 use colloquy_storage::{HistoryStore, Session, SessionFilter, SessionPatch};
+use colloquy_types::key::ChatType;
 use colloquy_types::queue::ResetReason;
 use colloquy_types::{AgentId, Error, Principal, Result, SessionKey, TenantId};
 
@@ -45,13 +45,17 @@ pub async fn list(
     let agent = non_empty(request.agent)
         .map(|agent| AgentId::parse(&agent))
         .transpose()?;
+    let (person, own) = (non_empty(request.person), principal.own_only().map(str::to_owned));
+    if own.is_some() && person.is_some() && own != person {
+        return Ok(v1::ListSessionsResponse::default());
+    }
     let filter = SessionFilter {
         agent,
         channel: non_empty(request.channel),
         kind: non_empty(request.kind),
         label_prefix: non_empty(request.label_prefix),
-        active_since: None,
-        chat: own_only(principal).map(str::to_owned),
+        active_since: request.active_since.as_ref().map(millis),
+        chat: person.clone().or(own),
     };
     let page = store
         .list_sessions(
@@ -63,7 +67,8 @@ pub async fn list(
     let seen = page
         .items
         .into_iter()
-        .filter(|session| crate::access::may_see(principal, &session.key));
+        .filter(|session| principal.may_see(&session.key))
+        .filter(|session| person.is_none() || session.key.chat_type() == ChatType::Direct);
     Ok(v1::ListSessionsResponse {
         sessions: seen.map(convert::session).collect(),
         next_page_token: page.next.unwrap_or_default(),
@@ -127,4 +132,14 @@ pub async fn reset(
         .reset_session(tenant, session.id, ResetReason::Api, STOP_DEADLINE_MS)
         .await
         .map(convert::session)
+}
+
+/// The session, if there is one and the caller may see it.
+///
+/// # Errors
+/// `NOT_FOUND`, the same for both.
+pub fn visible(principal: &Principal, session: Option<Session>, asked: &str) -> Result<Session> {
+    session
+        .filter(|session| principal.may_see(&session.key))
+        .ok_or_else(|| Error::not_found("session", asked))
 }

@@ -118,13 +118,7 @@ async fn may_name(
         return Ok(true);
     }
     if principal.has(CallerRole::User) {
-        let own = &principal.subject;
-        return Ok(match key.place() {
-            Place::Chat { channel, chat, .. } => channel == "ws" && chat == own,
-            Place::App { user, .. } => user == own,
-            Place::Api(subject) => subject == own,
-            _ => false,
-        });
+        return Ok(principal.owns(key));
     }
     let Some(own) = &principal.account else {
         return Ok(false);

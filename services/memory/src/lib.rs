@@ -37,6 +37,7 @@ pub fn parts(deps: Deps, shutdown: &Shutdown) -> Parts {
         store: deps.store,
         sessions: sessions::Sessions::new(deps.history),
         extractor: deps.extractor,
+        shutdown: shutdown.clone(),
     };
     let worker = worker::run(server.clone(), deps.bus, shutdown.clone());
     Parts::new("memory")

@@ -4,13 +4,21 @@ use crate::rank::{RankOptions, Ranked, block, rank};
 use crate::scope;
 use crate::service::MemoryServer;
 use colloquy_context::Tokenizer;
+use colloquy_proto::convert::duration_ms;
 use colloquy_proto::v1;
 use colloquy_storage::{MemoryFilter, WatermarkKey};
 use colloquy_types::policy::{self, Profile};
 use colloquy_types::{Error, MemoryId, Result, TenantId};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Candidates fetched per result asked for.
 const CANDIDATES: usize = 4;
+/// Wait for the extraction, where the caller names none, and at most.
+const WAIT_MS: i64 = 5_000;
+const LONGEST_WAIT_MS: i64 = 30_000;
+/// Pause between two looks at the watermark, which another replica moves.
+const LOOK: Duration = Duration::from_millis(200);
 const MAX_QUERY_CHARS: usize = 4_000;
 
 pub async fn recall(
@@ -22,6 +30,12 @@ pub async fn recall(
     if request.query.trim().is_empty() {
         return Err(Error::invalid("query", "is blank"));
     }
+    let watermark = WatermarkKey {
+        transcript: session.transcript,
+        branch: session.branch,
+        strategy: server.extractor.strategy().to_owned(),
+    };
+    let extracted_through = extracted(server, tenant, &watermark, &request).await?;
     let query: String = request.query.chars().take(MAX_QUERY_CHARS).collect();
     let defaults = Profile::default().policy().memory;
     let options = options(&defaults, request.limit);
@@ -47,17 +61,34 @@ pub async fn recall(
     if !ids.is_empty() {
         server.store.count_recalls(tenant, &ids).await?;
     }
-    let key = WatermarkKey {
-        transcript: session.transcript,
-        branch: session.branch,
-        strategy: server.extractor.strategy().to_owned(),
-    };
-    let extracted_through = server.store.watermark(tenant, &key).await?.through.0;
     Ok(v1::RecallResponse {
         block: block(&ranked),
         results: ranked.into_iter().map(result).collect(),
         extracted_through,
     })
+}
+
+/// How far the session has been read for memories: at once, or as soon as that is as far as the caller asks for.
+async fn extracted(
+    server: &MemoryServer,
+    tenant: TenantId,
+    key: &WatermarkKey,
+    request: &v1::RecallRequest,
+) -> Result<i64> {
+    let wait = request
+        .wait
+        .as_ref()
+        .map_or(WAIT_MS, duration_ms)
+        .clamp(0, LONGEST_WAIT_MS);
+    let end = Instant::now() + Duration::from_millis(wait.unsigned_abs());
+    loop {
+        let through = server.store.watermark(tenant, key).await?.through.0;
+        let left = end.saturating_duration_since(Instant::now());
+        if through >= request.wait_for_entry || left.is_zero() || !server.shutdown.sleep(LOOK.min(left)).await
+        {
+            return Ok(through);
+        }
+    }
 }
 
 fn options(memory: &policy::Memory, limit: u32) -> RankOptions {

@@ -5,6 +5,7 @@ use crate::{convert, extract, manage, recall};
 use colloquy_llm::Extractor;
 use colloquy_proto::convert::id;
 use colloquy_proto::v1::{self, memory_service_server::MemoryService};
+use colloquy_service_kit::Shutdown;
 use colloquy_service_kit::auth::{principal_of, tenant_of_request};
 use colloquy_service_kit::status::{to_status, unimplemented};
 use colloquy_storage::MemoryStore;
@@ -17,6 +18,7 @@ pub struct MemoryServer {
     pub store: Arc<dyn MemoryStore>,
     pub sessions: Sessions,
     pub extractor: Arc<dyn Extractor>,
+    pub shutdown: Shutdown,
 }
 
 type Answer<T> = Result<Response<T>, Status>;

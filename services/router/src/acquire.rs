@@ -2,8 +2,8 @@
 
 use crate::route::schedule;
 use crate::service::Router;
-use colloquy_coord::Popped;
-use colloquy_proto::convert::duration_ms;
+use colloquy_coord::Wanted;
+use colloquy_proto::convert::{duration, duration_ms};
 use colloquy_proto::v1::{self, claim_turn_response::Claim};
 use colloquy_service_kit::client::request;
 use colloquy_service_kit::from_status;
@@ -13,8 +13,10 @@ use tokio::time::Instant;
 
 /// Longest wait of one call.
 const LONGEST: Duration = Duration::from_secs(30);
-/// Longest wait before the schedule is looked at again.
-const LOOK: Duration = Duration::from_secs(2);
+/// What a worker may ask for.
+const LEASE_MS: std::ops::RangeInclusive<i64> = 1_000..=600_000;
+/// Pause between two questions to the database while there is no schedule.
+const UNSCHEDULED: Duration = Duration::from_millis(500);
 
 pub async fn acquire(
     router: &Router,
@@ -27,39 +29,82 @@ pub async fn acquire(
     }
     let agents = agents(principal, &message.agents)?;
     let wait = message.wait.as_ref().map_or(0, duration_ms).max(0);
+    let lease = lease(message.lease.as_ref())?;
     let end = Instant::now() + Duration::from_millis(wait.unsigned_abs()).min(LONGEST);
+    let wanted = Wanted { tenant, agents };
+    let asking = Asking {
+        worker: message.worker,
+        lease,
+    };
     loop {
-        let pause = match router.coord.pop(tenant, &agents).await {
-            Ok(Popped::Ready { session, agent, lane }) => {
-                match claim(router, tenant, session, &message.worker, &agents).await? {
-                    Claimed::Turn(turn) => return Ok(v1::AcquireTurnResponse { turn: Some(*turn) }),
-                    Claimed::DueIn(due) => {
-                        schedule(router, tenant, agent, &session.to_string(), lane, due).await
-                    }
-                    Claimed::Nothing => {}
-                }
-                continue;
-            }
-            Ok(Popped::Later(due)) => due.min(LOOK),
-            Ok(Popped::Empty) => LOOK,
-            Err(error) => {
-                // Without a schedule the database is asked itself, with a pause: slow, and right.
-                tracing::warn!(%error, "no schedule, asking history");
-                match without_schedule(router, tenant, &message.worker, &agents).await? {
-                    Some(turn) => return Ok(v1::AcquireTurnResponse { turn: Some(turn) }),
-                    None => Duration::from_millis(500),
-                }
-            }
-        };
         let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() || router.shutdown.has_begun() {
-            return Ok(v1::AcquireTurnResponse { turn: None });
-        }
-        tokio::select! {
-            () = router.coord.changed(tenant, pause.min(left)) => {}
-            () = router.shutdown.begun() => {}
+        let turn = tokio::select! {
+            found = next(router, &wanted, left, &asking) => found?,
+            () = router.shutdown.begun() => Next::Nothing,
+        };
+        match turn {
+            Next::Turn(turn) => return Ok(v1::AcquireTurnResponse { turn: Some(*turn) }),
+            Next::Nothing => return Ok(v1::AcquireTurnResponse { turn: None }),
+            Next::Again => {}
         }
     }
+}
+
+/// The lease that the worker asks for, in milliseconds; none = the policy's.
+fn lease(asked: Option<&prost_types::Duration>) -> Result<Option<i64>> {
+    match asked.map(duration_ms) {
+        Some(lease) if !LEASE_MS.contains(&lease) => Err(Error::invalid("lease", "must be 1 s to 10 min")),
+        lease => Ok(lease),
+    }
+}
+
+/// Who asks, and for what lease in milliseconds.
+struct Asking {
+    worker: String,
+    lease: Option<i64>,
+}
+
+enum Next {
+    Turn(Box<v1::Turn>),
+    /// The session that was tried had none to give.
+    Again,
+    /// Nobody had one in time.
+    Nothing,
+}
+
+/// Takes one session off the schedule and tries it. A call that is dropped, or fails, leaves the session taken: it is
+/// offered again when the take has run out.
+async fn next(router: &Router, wanted: &Wanted, left: Duration, asking: &Asking) -> Result<Next> {
+    let tenant = wanted.tenant;
+    let ready = match router.coord.acquire(std::slice::from_ref(wanted), left).await {
+        Ok(Some(ready)) => ready,
+        Ok(None) => return Ok(Next::Nothing),
+        Err(error) => {
+            // Without a schedule the database is asked itself, with a pause: slow, and right.
+            tracing::warn!(%error, "no schedule, asking history");
+            if let Some(turn) = without_schedule(router, wanted, asking).await? {
+                return Ok(Next::Turn(Box::new(turn)));
+            }
+            if left.is_zero() {
+                return Ok(Next::Nothing);
+            }
+            tokio::time::sleep(UNSCHEDULED.min(left)).await;
+            return Ok(Next::Again);
+        }
+    };
+    let next = match claim(router, wanted, ready.session, asking).await? {
+        Claimed::Turn(turn) => Next::Turn(turn),
+        Claimed::DueIn(due) => {
+            let session = ready.session.to_string();
+            schedule(router, tenant, ready.agent.clone(), &session, ready.lane, due).await;
+            Next::Again
+        }
+        Claimed::Nothing => Next::Again,
+    };
+    if let Err(error) = router.coord.done(&ready).await {
+        tracing::debug!(%error, "a take runs out by itself");
+    }
+    Ok(next)
 }
 
 /// What the worker asked for, within what its credential may.
@@ -87,22 +132,17 @@ enum Claimed {
     Nothing,
 }
 
-async fn claim(
-    router: &Router,
-    tenant: TenantId,
-    session: SessionId,
-    worker: &str,
-    agents: &[AgentId],
-) -> Result<Claimed> {
+async fn claim(router: &Router, wanted: &Wanted, session: SessionId, asking: &Asking) -> Result<Claimed> {
     let message = v1::ClaimTurnRequest {
         session_id: session.to_string(),
-        worker: worker.to_owned(),
-        agents: agents.iter().map(ToString::to_string).collect(),
+        worker: asking.worker.clone(),
+        agents: wanted.agents.iter().map(ToString::to_string).collect(),
         offer: None,
+        lease: asking.lease.map(duration),
     };
     let answer = match router
         .history()
-        .claim_turn(request(tenant, message))
+        .claim_turn(request(wanted.tenant, message))
         .await
         .map_err(from_status)
     {
@@ -121,19 +161,15 @@ async fn claim(
     })
 }
 
-async fn without_schedule(
-    router: &Router,
-    tenant: TenantId,
-    worker: &str,
-    agents: &[AgentId],
-) -> Result<Option<v1::Turn>> {
+async fn without_schedule(router: &Router, wanted: &Wanted, asking: &Asking) -> Result<Option<v1::Turn>> {
+    let Wanted { tenant, agents } = wanted;
     let message = v1::ListRunnableRequest {
         horizon: None,
         limit: 500,
     };
     let found = router
         .history()
-        .list_runnable(request(tenant, message))
+        .list_runnable(request(*tenant, message))
         .await
         .map_err(from_status)?
         .into_inner();
@@ -145,8 +181,7 @@ async fn without_schedule(
     {
         let served = agents.is_empty() || agents.iter().any(|agent| agent.as_str() == session.agent);
         if served
-            && let Claimed::Turn(turn) =
-                claim(router, tenant, session.session_id.parse()?, worker, agents).await?
+            && let Claimed::Turn(turn) = claim(router, wanted, session.session_id.parse()?, asking).await?
         {
             return Ok(Some(*turn));
         }

@@ -6,7 +6,6 @@ use colloquy_proto::convert::duration_ms;
 use colloquy_proto::v1::{self, signal};
 use colloquy_service_kit::client::request;
 use colloquy_service_kit::from_status;
-use colloquy_types::key::Place;
 use colloquy_types::queue::Lane;
 use colloquy_types::{AgentId, CallerRole, Error, Principal, Result, SessionKey, TenantId};
 
@@ -54,6 +53,7 @@ pub async fn commit(
     tenant: TenantId,
     message: v1::CommitTurnRequest,
 ) -> Result<v1::CommitTurnResponse> {
+    let failed = message.status() == v1::CommitStatus::Failed;
     let message = v1::HistoryServiceCommitTurnRequest {
         turn_id: message.turn_id,
         fence: message.fence,
@@ -61,6 +61,7 @@ pub async fn commit(
         usage: message.usage,
         reply: message.reply,
         steer_through: message.steer_through,
+        failed,
     };
     let done = router
         .history()
@@ -162,7 +163,8 @@ pub async fn queue(
         .await
         .map_err(from_status)?
         .into_inner();
-    if !may_see(principal, &queue.session_key) {
+    let key = SessionKey::parse(&queue.session_key);
+    if !key.is_ok_and(|key| principal.may_see(&key)) {
         return Err(Error::not_found("session", session));
     }
     Ok(v1::GetQueueResponse {
@@ -186,28 +188,9 @@ async fn check_own(router: &Router, principal: &Principal, tenant: TenantId, ses
         .map_err(from_status)?
         .into_inner();
     let key = found.session.map(|session| session.key).unwrap_or_default();
-    if may_see(principal, &key) {
+    if SessionKey::parse(&key).is_ok_and(|key| principal.owns(&key)) {
         Ok(())
     } else {
         Err(Error::not_found("session", session))
-    }
-}
-
-/// A person sees their own sessions, a bound worker those of its agents.
-fn may_see(principal: &Principal, key: &str) -> bool {
-    if principal.has(CallerRole::Admin) || principal.has(CallerRole::Viewer) {
-        return true;
-    }
-    let Ok(key) = SessionKey::parse(key) else {
-        return false;
-    };
-    if principal.has(CallerRole::Agent) {
-        return principal.agents.is_empty() || principal.agents.contains(key.agent());
-    }
-    match key.place() {
-        Place::Chat { channel, chat, .. } => channel == "ws" && *chat == principal.subject,
-        Place::App { user, .. } => *user == principal.subject,
-        Place::Api(subject) => *subject == principal.subject,
-        _ => false,
     }
 }

@@ -193,10 +193,6 @@ impl Coord for RedisCoord {
         Ok(())
     }
 
-    async fn changed(&self, tenant: TenantId, limit: Duration) {
-        self.hub.changed(tenant, limit).await;
-    }
-
     async fn signal(&self, tenant: TenantId, turn: TurnId, signal: Signal) -> Result<()> {
         self.publish(Hint::Turn(tenant, turn, signal)).await
     }

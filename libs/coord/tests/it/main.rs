@@ -63,7 +63,6 @@ stamp!(
     within_a_lane_the_longest_due_comes_first,
     a_worker_gets_only_its_agents_and_tenant,
     many_sessions_of_another_agent_hide_nothing,
-    a_waiter_is_woken,
     a_holder_that_dies_leaves_its_session_to_others,
     a_session_that_is_done_is_not_offered_again,
     what_is_scheduled_during_a_take_outlives_its_end,

@@ -1,6 +1,6 @@
 //! What every backend does.
 
-use colloquy_coord::{Coord, Looked, Popped, Ready, Scheduled, Signal, Wanted};
+use colloquy_coord::{Coord, Looked, Ready, Scheduled, Signal, Wanted};
 use colloquy_types::queue::Lane;
 use colloquy_types::{AgentId, SessionId, TenantId, TurnId};
 use std::collections::HashSet;
@@ -24,12 +24,23 @@ pub fn entry(tenant: TenantId, agent: &str, lane: Lane, due_in: u64) -> Schedule
     }
 }
 
-fn popped(entry: &Scheduled) -> Popped {
-    Popped::Ready {
-        session: entry.session,
-        agent: entry.agent.clone(),
-        lane: entry.lane,
-    }
+/// A take without a lease: the session is off the schedule at once.
+async fn pop(coord: &dyn Coord, tenant: TenantId, agents: &[AgentId]) -> Looked {
+    let wanted = Wanted {
+        tenant,
+        agents: agents.to_vec(),
+    };
+    coord.take(&wanted, Duration::ZERO).await.unwrap()
+}
+
+fn assert_popped(looked: &Looked, entry: &Scheduled) {
+    let Looked::Ready(ready) = looked else {
+        panic!("{looked:?}");
+    };
+    assert_eq!(
+        (ready.tenant, ready.session, &ready.agent, ready.lane),
+        (entry.tenant, entry.session, &entry.agent, entry.lane)
+    );
 }
 
 pub fn all(tenant: TenantId) -> Wanted {
@@ -62,16 +73,16 @@ pub async fn a_session_is_popped_once(coord: Arc<dyn Coord>) {
     let one = entry(TenantId::new(), "a", Lane::User, 0);
     coord.schedule(&one).await.unwrap();
     coord.schedule(&one).await.unwrap();
-    assert_eq!(coord.pop(one.tenant, &[]).await.unwrap(), popped(&one));
-    assert_eq!(coord.pop(one.tenant, &[]).await.unwrap(), Popped::Empty);
+    assert_popped(&pop(&*coord, one.tenant, &[]).await, &one);
+    assert_eq!(pop(&*coord, one.tenant, &[]).await, Looked::Empty);
     coord.ping().await.unwrap();
 }
 
 pub async fn nothing_is_popped_before_its_time(coord: Arc<dyn Coord>) {
     let one = entry(TenantId::new(), "a", Lane::User, 60_000);
     coord.schedule(&one).await.unwrap();
-    match coord.pop(one.tenant, &[]).await.unwrap() {
-        Popped::Later(wait) => assert!(
+    match pop(&*coord, one.tenant, &[]).await {
+        Looked::Later(wait) => assert!(
             wait > Duration::from_secs(40) && wait <= Duration::from_secs(60),
             "{wait:?}"
         ),
@@ -86,7 +97,7 @@ pub async fn an_earlier_time_wins(coord: Arc<dyn Coord>) {
     coord.schedule(&one).await.unwrap();
     one.due_in = Duration::from_secs(90);
     coord.schedule(&one).await.unwrap();
-    assert_eq!(coord.pop(one.tenant, &[]).await.unwrap(), popped(&one));
+    assert_popped(&pop(&*coord, one.tenant, &[]).await, &one);
 }
 
 pub async fn the_more_urgent_lane_wins(coord: Arc<dyn Coord>) {
@@ -97,8 +108,8 @@ pub async fn the_more_urgent_lane_wins(coord: Arc<dyn Coord>) {
         coord.schedule(&one).await.unwrap();
     }
     one.lane = Lane::User;
-    assert_eq!(coord.pop(one.tenant, &[]).await.unwrap(), popped(&one));
-    assert_eq!(coord.pop(one.tenant, &[]).await.unwrap(), Popped::Empty);
+    assert_popped(&pop(&*coord, one.tenant, &[]).await, &one);
+    assert_eq!(pop(&*coord, one.tenant, &[]).await, Looked::Empty);
 }
 
 pub async fn people_come_before_housekeeping(coord: Arc<dyn Coord>) {
@@ -120,7 +131,7 @@ pub async fn people_come_before_housekeeping(coord: Arc<dyn Coord>) {
         coord.schedule(one).await.unwrap();
     }
     for one in entries.iter().rev() {
-        assert_eq!(coord.pop(tenant, &[]).await.unwrap(), popped(one));
+        assert_popped(&pop(&*coord, tenant, &[]).await, one);
     }
 }
 
@@ -145,16 +156,13 @@ pub async fn a_worker_gets_only_its_agents_and_tenant(coord: Arc<dyn Coord>) {
         agents: vec![other.clone()],
     };
     assert_eq!(
-        coord.pop(one.tenant, std::slice::from_ref(&other)).await.unwrap(),
-        Popped::Empty
+        pop(&*coord, one.tenant, std::slice::from_ref(&other)).await,
+        Looked::Empty
     );
-    assert_eq!(coord.pop(TenantId::new(), &[]).await.unwrap(), Popped::Empty);
+    assert_eq!(pop(&*coord, TenantId::new(), &[]).await, Looked::Empty);
     assert_eq!(coord.acquire(&[foreign], SHORT).await.unwrap(), None);
     assert_eq!(coord.acquire(&[all(TenantId::new())], SHORT).await.unwrap(), None);
-    assert_eq!(
-        coord.pop(one.tenant, &[other, one.agent.clone()]).await.unwrap(),
-        popped(&one)
-    );
+    assert_popped(&pop(&*coord, one.tenant, &[other, one.agent.clone()]).await, &one);
 }
 
 pub async fn many_sessions_of_another_agent_hide_nothing(coord: Arc<dyn Coord>) {
@@ -165,18 +173,10 @@ pub async fn many_sessions_of_another_agent_hide_nothing(coord: Arc<dyn Coord>) 
     }
     let one = entry(tenant, "a", Lane::Background, 0);
     coord.schedule(&one).await.unwrap();
-    assert_eq!(
-        coord.pop(tenant, std::slice::from_ref(&one.agent)).await.unwrap(),
-        popped(&one)
+    assert_popped(
+        &pop(&*coord, tenant, std::slice::from_ref(&one.agent)).await,
+        &one,
     );
-}
-
-pub async fn a_waiter_is_woken(coord: Arc<dyn Coord>) {
-    let one = entry(TenantId::new(), "a", Lane::User, 0);
-    let (waiting, tenant) = (coord.clone(), one.tenant);
-    let waiter = tokio::spawn(async move { waiting.changed(tenant, LONG * 2).await });
-    coord.schedule(&one).await.unwrap();
-    in_time(waiter).await.unwrap();
 }
 
 pub async fn a_holder_that_dies_leaves_its_session_to_others(coord: Arc<dyn Coord>) {

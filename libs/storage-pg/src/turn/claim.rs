@@ -43,13 +43,14 @@ struct Taken {
 impl PgStore {
     pub(super) async fn claim_next(&self, request: &ClaimRequest) -> Result<Claimed, Fault> {
         let agents: Vec<&str> = request.agents.iter().map(AgentId::as_str).collect();
-        let call = sqlx::query_scalar("/* claim */ SELECT history.claim($1, $2, $3, $4, $5, $6)")
+        let call = sqlx::query_scalar("/* claim */ SELECT history.claim($1, $2, $3, $4, $5, $6, $7)")
             .bind(request.tenant.0)
             .bind(self.instant())
             .bind(request.session.0)
             .bind(json::plain(&request.worker))
             .bind(agents)
-            .bind(request.offer_ms);
+            .bind(request.offer_ms)
+            .bind(request.lease_ms);
         Ok(match self.ask(call).await? {
             Answer::Turn(taken) => Claimed::Turn(Box::new(claimed(request.session, *taken)?)),
             Answer::Later(due) => Claimed::Later(due),

@@ -98,6 +98,7 @@ async fn turn(store: &PgStore, tenant: TenantId, session: SessionId, committed: 
         worker: "w".to_owned(),
         agents: vec![],
         offer_ms: 1_000,
+        lease_ms: None,
     };
     let Claimed::Turn(held) = store.claim(&request).await.unwrap() else {
         panic!("no turn");

@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use crate::json;
 use crate::queue_state::{self, TurnRow};
 use crate::session::{self, SessionRow};
-use colloquy_storage::{ClaimRequest, Claimed, ClaimedTurn, PolicyId};
+use colloquy_storage::{ClaimRequest, Claimed, ClaimedTurn, PolicyId, TurnLimits};
 use colloquy_types::{AgentId, BranchId, Fence, Result, Seq, TranscriptId, UnixMillis};
 
 pub(super) async fn claim(tx: &mut Tx, request: &ClaimRequest) -> Result<Claimed, Fault> {
@@ -43,9 +43,9 @@ async fn take(
         head: block::load(tx, row.line()).await?.head,
         fence: session.fence + 1,
         attempt: row.attempt + 1,
-        lease_ms: request.offer_ms.min(row.max_turn_ms),
+        offer_ms: request.offer_ms.min(row.max_turn_ms),
     };
-    mark_claimed(tx, &row, &request.worker, &offer).await?;
+    mark_claimed(tx, &row, request, &offer).await?;
     let messages = queue_state::messages(tx, row.tenant(), row.turn()).await?;
     let own = messages.iter().filter(|message| message.is_own(row.steer_acked));
     Ok(ClaimedTurn {
@@ -61,13 +61,16 @@ async fn take(
         attempt: offer.attempt,
         lane: json::from_word(&row.lane)?,
         policy: PolicyId(row.policy.clone()),
-        limits: row.limits(),
+        limits: TurnLimits {
+            lease_ms: request.lease_ms.unwrap_or(row.lease_ms),
+            ..row.limits()
+        },
         route: row.route()?,
         messages: own
             .map(|message| Ok((message.id(), message.message()?)))
             .collect::<Result<_>>()?,
         preface: row.preface,
-        lease_left_ms: offer.lease_ms,
+        lease_left_ms: offer.offer_ms,
     })
 }
 
@@ -76,21 +79,27 @@ struct Offer {
     head: i64,
     fence: i64,
     attempt: u32,
-    lease_ms: i64,
+    offer_ms: i64,
 }
 
-async fn mark_claimed(tx: &mut Tx, row: &TurnRow, worker: &str, offer: &Offer) -> Result<(), Fault> {
+async fn mark_claimed(
+    tx: &mut Tx,
+    row: &TurnRow,
+    request: &ClaimRequest,
+    offer: &Offer,
+) -> Result<(), Fault> {
     let now = tx.now;
     let sql = "/* claim */ UPDATE turns SET state = 'running', closed = 1, attempt = ?, fence = ?, worker = ?, \
-               claimed = ?, expires = ?, confirmed = 0, head_at_claim = ? WHERE tenant = ? AND id = ?";
+               claimed = ?, expires = ?, confirmed = 0, head_at_claim = ?, asked_lease_ms = ? WHERE tenant = ? AND id = ?";
     let query = sqlx::query(sql)
         .bind(offer.attempt)
         .bind(offer.fence)
-        .bind(worker)
+        .bind(&request.worker)
         .bind(now.0);
     let query = query
-        .bind(now.plus(offer.lease_ms).0)
+        .bind(now.plus(offer.offer_ms).0)
         .bind(offer.head)
+        .bind(request.lease_ms)
         .bind(row.tenant)
         .bind(row.id);
     query.execute(tx.conn()).await?;

@@ -268,6 +268,7 @@ impl Talk {
             worker: "worker-1".to_owned(),
             agents: vec![],
             offer_ms: OFFER_MS,
+            lease_ms: None,
         };
         self.store().claim(&request).await.expect("claimed")
     }

@@ -84,6 +84,7 @@ pub async fn turns_of_others_do_not_exist(f: &Fixture) {
         worker: "thief".to_owned(),
         agents: vec![],
         offer_ms: 1_000,
+        lease_ms: None,
     };
     assert_eq!(f.store.claim(&request).await.unwrap(), Claimed::Nothing);
     let (id, fence) = (turn.turn, turn.fence);

@@ -120,6 +120,7 @@ macro_rules! __conformance_cases {
                 a_claim_is_for_the_workers_agents,
                 one_of_parallel_claims_wins,
                 a_renewal_confirms_and_extends,
+                a_worker_may_ask_for_another_lease,
                 a_lease_ends_with_the_longest_turn,
                 a_stale_fence_is_refused_everywhere,
                 a_view_confirms_and_shows_the_turn,

@@ -88,6 +88,7 @@ pub async fn a_claim_is_for_the_workers_agents(f: &Fixture) {
         worker: "w".to_owned(),
         agents: vec![agent("other")],
         offer_ms: OFFER_MS,
+        lease_ms: None,
     };
     assert_eq!(f.store.claim(&request).await.unwrap(), Claimed::Nothing);
     request.session = SessionId::new();
@@ -109,6 +110,7 @@ pub async fn one_of_parallel_claims_wins(f: &Fixture) {
             worker: format!("worker-{n}"),
             agents: vec![],
             offer_ms: OFFER_MS,
+            lease_ms: None,
         };
         let store = f.store.clone();
         tasks.spawn(async move { store.claim(&request).await });
@@ -146,6 +148,33 @@ pub async fn a_renewal_confirms_and_extends(f: &Fixture) {
             .lease_left_ms,
         LIMITS.lease_ms
     );
+}
+
+pub async fn a_worker_may_ask_for_another_lease(f: &Fixture) {
+    let talk = f.talk();
+    let session = talk.say("one").await.session;
+    let request = ClaimRequest {
+        tenant: talk.tenant,
+        session,
+        worker: "w".to_owned(),
+        agents: vec![],
+        offer_ms: OFFER_MS,
+        lease_ms: Some(7_000),
+    };
+    let Claimed::Turn(turn) = f.store.claim(&request).await.unwrap() else {
+        panic!("nothing to claim");
+    };
+    assert_eq!((turn.lease_left_ms, turn.limits.lease_ms), (OFFER_MS, 7_000));
+    let (tenant, id) = (talk.tenant, turn.turn);
+    let left = |fence| async move { f.store.renew(tenant, id, fence, 0).await.unwrap().lease_left_ms };
+    assert_eq!(left(turn.fence).await, 7_000);
+    f.advance(7_000).await;
+    f.store.expire(talk.tenant, turn.turn).await.unwrap();
+    f.advance(LIMITS.retry_ms).await;
+    // Of this claim alone: the next holder did not ask.
+    let next = talk.claim().await;
+    assert_eq!(next.turn, turn.turn);
+    assert_eq!(left(next.fence).await, LIMITS.lease_ms);
 }
 
 pub async fn a_lease_ends_with_the_longest_turn(f: &Fixture) {

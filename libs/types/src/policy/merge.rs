@@ -1,6 +1,7 @@
 //! Field-by-field merging, and errors that name the field.
 
 use super::{Policy, Profile, validate};
+use crate::SessionKey;
 use crate::error::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -21,6 +22,58 @@ pub struct Origin {
     pub value: Value,
     /// The most specific layer that sets it, or `profile`.
     pub layer: String,
+    /// The rule for one kind of chat that sets it, for instance `reset.by_chat_kind.group.idle.minutes`; `None` when
+    /// `path` itself does.
+    pub rule: Option<String>,
+}
+
+impl Explained {
+    /// What is in force for one session: the reset rule that [`Reset::rule`](super::Reset::rule) finds stands in the
+    /// place of the general one.
+    #[must_use]
+    pub fn within(mut self, key: &SessionKey) -> Self {
+        let channel = key.channel().map(|name| format!("reset.by_channel.{name}"));
+        let kinds = [key.kind(), key.chat_type().as_str()].map(|kind| format!("reset.by_chat_kind.{kind}"));
+        let rules: Vec<String> = channel.into_iter().chain(kinds).collect();
+        for field in ["daily", "idle"] {
+            if let Some(rule) = rules
+                .iter()
+                .find_map(|rule| self.section(&format!("{rule}.{field}")))
+            {
+                self.replace(&format!("reset.{field}"), &rule);
+            }
+        }
+        self
+    }
+
+    /// The section's path, when it is there and not null.
+    fn section(&self, path: &str) -> Option<String> {
+        let set = |value: &&Origin| below(&value.path, path) && !value.value.is_null();
+        self.values.iter().find(set).map(|_| path.to_owned())
+    }
+
+    fn replace(&mut self, general: &str, rule: &str) {
+        let is_general = |value: &Origin| below(&value.path, general);
+        let place = self.values.iter().position(is_general).unwrap_or(0);
+        let specific: Vec<Origin> = self
+            .values
+            .iter()
+            .filter(|value| below(&value.path, rule))
+            .map(|value| Origin {
+                path: value.path.replacen(rule, general, 1),
+                rule: Some(value.path.clone()),
+                ..value.clone()
+            })
+            .collect();
+        self.values.retain(|value| !is_general(value));
+        self.values.splice(place..place, specific);
+    }
+}
+
+/// Whether the path is the section or lies in it.
+fn below(path: &str, section: &str) -> bool {
+    path.strip_prefix(section)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 pub(super) fn resolve(profile: Profile, overrides: &[&str]) -> Result<Policy> {
@@ -43,6 +96,7 @@ pub(super) fn explain(profile: Profile, layers: &[(&str, &str)]) -> Result<Expla
             path: path.join("."),
             value: value.clone(),
             layer: layer.map_or("profile", |(name, _)| *name).to_owned(),
+            rule: None,
         });
     });
     Ok(Explained { policy, values })
@@ -249,6 +303,44 @@ mod tests {
                 (minutes, daily),
                 "{key}"
             );
+        }
+    }
+
+    #[test]
+    fn what_is_explained_for_a_session_is_the_rule_in_force() {
+        let agent = r#"{"reset":{"idle":{"minutes":60},"by_chat_kind":{"group":{"idle":{"minutes":5}}}}}"#;
+        let account = r#"{"reset":{"by_channel":{"slack":{"daily":{"at_hour":1,"time_zone":"UTC"}}}}}"#;
+        let explained = explain(Profile::Goclaw, &[("agent", agent), ("channel", account)]).unwrap();
+        for (key, minutes, rule, hour) in [
+            ("agent:a:telegram:direct:1", "60", None, None),
+            (
+                "agent:a:telegram:group:1",
+                "5",
+                Some("reset.by_chat_kind.group.idle.minutes"),
+                None,
+            ),
+            (
+                "agent:a:slack:channel:1",
+                "5",
+                Some("reset.by_chat_kind.group.idle.minutes"),
+                Some("channel"),
+            ),
+        ] {
+            let key = SessionKey::parse(key).unwrap();
+            let within = explained.clone().within(&key);
+            let find = |path: &str| within.values.iter().find(|value| value.path == path);
+            let idle = find("reset.idle.minutes").unwrap();
+            assert_eq!(
+                (idle.value.to_string().as_str(), idle.rule.as_deref()),
+                (minutes, rule)
+            );
+            let daily = find("reset.daily.at_hour").map(|value| value.layer.as_str());
+            assert_eq!(daily, hour, "{key:?}");
+            let shown = within
+                .values
+                .iter()
+                .filter(|value| value.path == "reset.idle.minutes");
+            assert_eq!(shown.count(), 1);
         }
     }
 

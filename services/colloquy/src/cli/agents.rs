@@ -21,6 +21,18 @@ pub enum Agents {
     Show {
         /// Agent id.
         agent: String,
+        /// Explain what is in force for this session (a canonical key).
+        #[arg(long, default_value = "", hide_default_value = true, value_name = "KEY")]
+        session_key: String,
+        /// Explain what is in force for chats of this kind: direct, group, channel or room.
+        #[arg(long, default_value = "", hide_default_value = true, value_name = "KIND")]
+        chat_kind: String,
+        /// Explain what is in force on this channel, for instance telegram.
+        #[arg(long, default_value = "", hide_default_value = true, value_name = "NAME")]
+        channel: String,
+        /// With the settings of this channel account.
+        #[arg(long, default_value = "", hide_default_value = true, value_name = "ID")]
+        account: String,
     },
 }
 
@@ -51,7 +63,22 @@ pub async fn run(client: &Client, out: &Output, verb: Agents) -> anyhow::Result<
             );
             Ok(())
         }
-        Agents::Show { agent } => show(client, out, agent).await,
+        Agents::Show {
+            agent,
+            session_key,
+            chat_kind,
+            channel,
+            account,
+        } => {
+            let ask = v1::ExplainPolicyRequest {
+                agent_id: agent,
+                account_id: account,
+                session_key,
+                chat_kind,
+                channel,
+            };
+            show(client, out, ask).await
+        }
     }
 }
 
@@ -72,15 +99,11 @@ async fn put(client: &Client, out: &Output, args: PutArgs) -> anyhow::Result<()>
     Ok(())
 }
 
-async fn show(client: &Client, out: &Output, agent_id: String) -> anyhow::Result<()> {
-    let ask = v1::GetAgentRequest {
-        agent_id: agent_id.clone(),
+async fn show(client: &Client, out: &Output, ask: v1::ExplainPolicyRequest) -> anyhow::Result<()> {
+    let get = v1::GetAgentRequest {
+        agent_id: ask.agent_id.clone(),
     };
-    let agent = client.control().get_agent(ask).await?.into_inner().agent;
-    let ask = v1::ExplainPolicyRequest {
-        agent_id,
-        account_id: String::new(),
-    };
+    let agent = client.control().get_agent(get).await?.into_inner().agent;
     let values = client.control().explain_policy(ask).await?.into_inner().values;
     let rows: Vec<Row> = values.into_iter().map(value).collect();
     let explained = rows.iter().map(|(json, _)| json.clone()).collect();
@@ -112,8 +135,12 @@ fn print(out: &Output, agent: &v1::Agent, values: Option<Vec<Value>>) {
 }
 
 fn value(value: v1::PolicyValue) -> Row {
-    let json = json!({"path": value.path, "value_json": value.value_json, "origin": value.origin});
-    (json, vec![value.path, value.value_json, value.origin])
+    let json = json!({"path": value.path, "value_json": value.value_json, "origin": value.origin, "rule": value.rule});
+    let from = match value.rule.as_str() {
+        "" => value.origin,
+        rule => format!("{}: {rule}", value.origin),
+    };
+    (json, vec![value.path, value.value_json, from])
 }
 
 fn row(agent: &v1::Agent) -> Row {

@@ -16,7 +16,7 @@ mod send;
 mod sessions;
 mod tenants;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use clap::Subcommand;
 use colloquy_client::{Client, Error};
 use output::Output;
@@ -96,10 +96,14 @@ impl ClientCommand {
 /// What the server answered, with what to do about it.
 pub async fn run(command: ClientCommand, options: &ClientOptions) -> anyhow::Result<()> {
     if !options.url.starts_with("http://") && !options.url.starts_with("https://") {
-        return Err(anyhow!(
-            "`{}` is not the URL of a server: give one like http://127.0.0.1:7100 with --url or COLLOQUY_URL",
-            options.url
-        ));
+        let url = &options.url;
+        let hint = "give one like http://127.0.0.1:7100 with --url or COLLOQUY_URL";
+        let message = format!("`{url}` is not the URL of a server: {hint}");
+        return Err(Refused {
+            message,
+            exit_code: 2,
+        }
+        .into());
     }
     let mut client = Client::connect(&options.url, &options.key).map_err(|e| explain(e.into(), options))?;
     client.retry.limit = RETRY_FOR;
@@ -109,10 +113,13 @@ pub async fn run(command: ClientCommand, options: &ClientOptions) -> anyhow::Res
     let done = if endless {
         work.await
     } else {
-        let late = || anyhow!("no answer from {} within {} s", options.url, DEADLINE.as_secs());
+        let late = || Refused {
+            message: format!("no answer from {} within {} s", options.url, DEADLINE.as_secs()),
+            exit_code: 3,
+        };
         tokio::time::timeout(DEADLINE, work)
             .await
-            .unwrap_or_else(|_| Err(late()))
+            .unwrap_or_else(|_| Err(late().into()))
     };
     done.map_err(|error| explain(error, options))
 }
@@ -131,6 +138,14 @@ async fn dispatch(client: &Client, out: &Output, command: ClientCommand) -> anyh
     }
 }
 
+/// A command that did not succeed: what a person can do about it, and the process's exit code.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Refused {
+    pub message: String,
+    pub exit_code: u8,
+}
+
 /// What a person can do about the answer.
 fn explain(error: anyhow::Error, options: &ClientOptions) -> anyhow::Error {
     let status = error.downcast_ref::<tonic::Status>().cloned().map(Error::from);
@@ -138,28 +153,38 @@ fn explain(error: anyhow::Error, options: &ClientOptions) -> anyhow::Error {
         return error;
     };
     let cut_off = known.code == Code::Unknown && known.message.contains("transport");
-    let url = &options.url;
-    match known.reason.as_str() {
-        "BAD_CREDENTIAL" if options.key.is_empty() => anyhow!("no API key: pass --key or set COLLOQUY_KEY"),
-        "BAD_CREDENTIAL" => anyhow!("the API key is unknown or revoked: check --key or COLLOQUY_KEY"),
-        "MISSING_ROLE" => anyhow!("the key may not do this: {}", known.message),
-        "DEPENDENCY" => anyhow!(
-            "{url} answers, but something it needs does not: {}",
-            known.message
+    let (url, said) = (&options.url, &known.message);
+    let unreached = || format!("cannot reach {url}: is `colloquy dev` running? ({said})");
+    let (exit_code, message) = match known.reason.as_str() {
+        "BAD_CREDENTIAL" if options.key.is_empty() => {
+            (2, "no API key: pass --key or set COLLOQUY_KEY".to_owned())
+        }
+        "BAD_CREDENTIAL" => (
+            2,
+            "the API key is unknown or revoked: check --key or COLLOQUY_KEY".to_owned(),
         ),
-        "UNAVAILABLE" => anyhow!(
-            "cannot reach {url}: is `colloquy dev` running? ({})",
-            known.message
+        "MISSING_ROLE" => (2, format!("the key may not do this: {said}")),
+        "DEPENDENCY" => (
+            3,
+            format!("{url} answers, but something it needs does not: {said}"),
         ),
-        _ if cut_off => anyhow!(
-            "cannot reach {url}: is `colloquy dev` running? ({})",
-            known.message
-        ),
-        reason => match &known.field {
-            Some(field) => anyhow!("{reason} ({field}): {}", known.message),
-            None => anyhow!("{reason}: {}", known.message),
-        },
-    }
+        "UNAVAILABLE" => (3, unreached()),
+        _ if cut_off => (3, unreached()),
+        reason => {
+            let code = match known.code {
+                Code::InvalidArgument => 2,
+                Code::DeadlineExceeded => 3,
+                _ => 1,
+            };
+            let field = known
+                .field
+                .iter()
+                .map(|field| format!(" ({field})"))
+                .collect::<String>();
+            (code, format!("{reason}{field}: {said}"))
+        }
+    };
+    Refused { message, exit_code }.into()
 }
 
 /// Overrides of a policy: a JSON object as it stands, else the name of a file that holds one. Empty = none.
@@ -202,6 +227,23 @@ mod tests {
             assert!(
                 said.starts_with("cannot reach http://127.0.0.1:7100: is `colloquy dev` running?"),
                 "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_exit_code_says_whose_fault_it_is() {
+        for (status, code) in [
+            (Status::unavailable("refused"), 3),
+            (Status::deadline_exceeded("late"), 3),
+            (Status::invalid_argument("agent"), 2),
+            (Status::not_found("no such session"), 1),
+        ] {
+            let refused = explain(status.into(), &options("k"));
+            assert_eq!(
+                refused.downcast_ref::<Refused>().unwrap().exit_code,
+                code,
+                "{refused}"
             );
         }
     }

@@ -4,6 +4,8 @@ use super::output::{Output, Row, age, instant};
 use super::{entries, paging};
 use clap::Subcommand;
 use colloquy_client::{Client, v1};
+use colloquy_proto::convert::timestamp;
+use colloquy_types::{Clock, SystemClock, UnixMillis};
 use serde_json::{Value, json};
 
 #[derive(Debug, Subcommand)]
@@ -42,6 +44,12 @@ pub struct ListArgs {
     /// Only with a label that starts like this.
     #[arg(long, default_value = "", hide_default_value = true)]
     label: String,
+    /// Only direct chats with this person, by their id on the channel.
+    #[arg(long, default_value = "", hide_default_value = true)]
+    person: String,
+    /// Only with activity within this many hours.
+    #[arg(long, value_name = "HOURS")]
+    active_within: Option<u32>,
     /// At most this many.
     #[arg(long, default_value_t = 50)]
     limit: u32,
@@ -72,6 +80,10 @@ pub async fn run(client: &Client, out: &Output, verb: Sessions) -> anyhow::Resul
 }
 
 async fn list(client: &Client, out: &Output, args: ListArgs) -> anyhow::Result<()> {
+    let active_since = args.active_within.map(|hours| {
+        let since = SystemClock.now().0 - i64::from(hours) * 3_600_000;
+        timestamp(UnixMillis(since))
+    });
     let (sessions, more) = paging::up_to(args.limit, |page_size, page_token| {
         let ask = v1::ListSessionsRequest {
             agent: args.agent.clone(),
@@ -80,6 +92,8 @@ async fn list(client: &Client, out: &Output, args: ListArgs) -> anyhow::Result<(
             label_prefix: args.label.clone(),
             page_size,
             page_token,
+            person: args.person.clone(),
+            active_since,
         };
         let mut history = client.history();
         async move {

@@ -136,7 +136,7 @@ fn final_answer(part: &ScriptTurn) -> Answer {
     Answer {
         entries: vec![body(last)],
         reply,
-        usage: None,
+        ..Answer::default()
     }
 }
 

@@ -4,9 +4,9 @@ use super::Summary;
 use super::driver::Driver;
 use super::script::{Script, ScriptTurn};
 use colloquy_client::v1;
-use colloquy_types::Entry;
 use colloquy_types::message::Message;
-use serde_json::Value;
+use colloquy_types::{Entry, EntryBody};
+use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 
 /// Whether the body keeps the provider's rule that a result follows its call, and nothing is left open.
@@ -71,19 +71,36 @@ fn anthropic(messages: &[Value]) -> bool {
     open.is_empty()
 }
 
-/// Reads every session back and compares it with the script.
-pub async fn read_back(driver: &Driver, script: &Script, summary: &mut Summary) -> anyhow::Result<()> {
+/// Reads every session back and compares it with the script. The messages, without what differs from run to run.
+pub async fn read_back(
+    driver: &Driver,
+    script: &Script,
+    summary: &mut Summary,
+) -> anyhow::Result<Vec<Value>> {
+    let mut all = Vec::new();
     for turns in &script.conversations {
         let session = driver.session(&turns[0].chat).await?;
         summary.committed += session.turns;
         summary.compactions += session.compactions;
         summary.memories += driver.memories(&session.session_id).await?;
         let stored = driver.entries(&session.session_id).await?;
+        all.extend(stored.iter().filter_map(|entry| line(&session.key, entry)));
         let found: Vec<String> = stored.iter().filter_map(of_entry).collect();
         summary.entries += found.len() as u64;
         compare(&expected(turns), &found, summary);
     }
-    Ok(())
+    Ok(all)
+}
+
+/// A message of a session, without ids and times. Where summaries stand depends on when the compactor came by.
+fn line(session: &str, entry: &Entry) -> Option<Value> {
+    let EntryBody::Message(message) = &entry.body else {
+        return None;
+    };
+    Some(json!({
+        "session": session, "role": message.role, "parts": message.parts, "author": message.author,
+        "provenance": message.provenance, "tokens": entry.tokens,
+    }))
 }
 
 fn expected(turns: &[ScriptTurn]) -> Vec<String> {
@@ -97,7 +114,7 @@ fn expected(turns: &[ScriptTurn]) -> Vec<String> {
 
 fn of_entry(entry: &Entry) -> Option<String> {
     match &entry.body {
-        colloquy_types::EntryBody::Message(message) => Some(fingerprint(message)),
+        EntryBody::Message(message) => Some(fingerprint(message)),
         _ => None,
     }
 }

@@ -5,7 +5,10 @@
 mod agent;
 mod check;
 mod driver;
+mod lists;
+mod play;
 mod script;
+mod settle;
 mod target;
 mod timeline;
 
@@ -17,6 +20,7 @@ use crate::demo::timeline::Timeline;
 use anyhow::Context;
 use colloquy_service_kit::telemetry::{self, TelemetryConfig};
 use serde::Serialize;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -35,6 +39,9 @@ pub struct Args {
     /// Real servers, one process per service: postgres=URL,redis=URL,nats=URL. The Postgres user owns the database.
     #[arg(long, value_name = "LIST")]
     stores: Option<Stores>,
+    /// Write what was read back, one JSON object per message: two runs of one transcript give the same file.
+    #[arg(long, value_name = "FILE")]
+    entries: Option<PathBuf>,
     /// Log filter.
     #[arg(long, default_value = "error")]
     log: String,
@@ -91,7 +98,11 @@ pub async fn run(args: Args, json: bool) -> anyhow::Result<ExitCode> {
     let target = Target::start(args.stores.as_ref(), &args.log, &timeline).await?;
     let played = play(&target, &script, &timeline).await;
     target.stop().await;
-    let mut summary = played?;
+    let (mut summary, entries) = played?;
+    if let Some(file) = &args.entries {
+        let lines: String = entries.iter().map(|entry| format!("{entry}\n")).collect();
+        std::fs::write(file, lines).with_context(|| format!("cannot write {}", file.display()))?;
+    }
     summary.elapsed_ms = started.elapsed().as_millis();
     if json {
         println!("{}", serde_json::to_string(&summary)?);
@@ -105,7 +116,12 @@ pub async fn run(args: Args, json: bool) -> anyhow::Result<ExitCode> {
     })
 }
 
-async fn play(target: &Target, script: &Script, timeline: &Timeline) -> anyhow::Result<Summary> {
+/// Plays the script; the counts, and the messages as they were read back.
+async fn play(
+    target: &Target,
+    script: &Script,
+    timeline: &Timeline,
+) -> anyhow::Result<(Summary, Vec<Value>)> {
     let (driver, tally) = (Driver::prepare(target, script, timeline).await?, Tally::default());
     let worker = driver.start_worker(tally.clone());
     let deliveries = driver.start_deliveries();
@@ -116,9 +132,9 @@ async fn play(target: &Target, script: &Script, timeline: &Timeline) -> anyhow::
     };
     driver.settle(script).await?;
     driver.recall(script).await?;
-    check::read_back(&driver, script, &mut summary).await?;
+    let entries = check::read_back(&driver, script, &mut summary).await?;
     summary.deliveries = deliveries.stop().await;
     worker.stop().await?;
     (summary.turns, summary.context) = tally.sums();
-    Ok(summary)
+    Ok((summary, entries))
 }

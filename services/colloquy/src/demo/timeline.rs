@@ -1,29 +1,60 @@
 //! What a person reads while the demo runs.
 
 use super::Summary;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Display;
-use std::sync::Arc;
 use std::time::Instant;
 
-/// Prints one line per event, or nothing.
+/// Prints one line per event, or nothing. How far it is stands below on a terminal.
 #[derive(Clone)]
 pub struct Timeline {
     shown: bool,
-    start: Arc<Instant>,
+    start: Instant,
+    bar: ProgressBar,
+}
+
+/// Takes the bar away when it is dropped.
+pub struct Progress(ProgressBar);
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
 }
 
 impl Timeline {
     pub fn new(shown: bool) -> Self {
         Self {
             shown,
-            start: Arc::new(Instant::now()),
+            start: Instant::now(),
+            bar: ProgressBar::hidden(),
         }
+    }
+
+    /// Shows a bar of so many steps on standard error, if that is a terminal.
+    pub fn progress(&self, what: &'static str, steps: usize) -> Progress {
+        let style = ProgressStyle::with_template("{bar:40} {pos} of {len} {msg}, {eta} left")
+            .expect("the template is a constant that parses");
+        self.bar.set_style(style);
+        self.bar.set_message(what);
+        self.bar.set_length(steps as u64);
+        self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        Progress(self.bar.clone())
+    }
+
+    /// One step of the bar is done.
+    pub fn step(&self) {
+        self.bar.inc(1);
+    }
+
+    fn print(&self, line: &str) {
+        self.bar.suspend(|| println!("{line}"));
     }
 
     /// A heading.
     pub fn title(&self, text: &str) {
         if self.shown {
-            println!("\n{text}");
+            self.print(&format!("\n{text}"));
         }
     }
 
@@ -31,7 +62,7 @@ impl Timeline {
     pub fn event(&self, what: &str, who: impl Display, details: impl Display) {
         if self.shown {
             let seconds = self.start.elapsed().as_secs_f64();
-            println!("{seconds:7.2}s  {what:<10} {who:<14} {details}");
+            self.print(&format!("{seconds:7.2}s  {what:<10} {who:<14} {details}"));
         }
     }
 
