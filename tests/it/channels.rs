@@ -19,6 +19,7 @@ fn every_real_telegram_update_is_understood() {
                 messages += 1;
             }
             Received::Ignored(_) => ignored += 1,
+            Received::Unusable(error) => panic!("{}: {error}", path.display()),
         }
     }
     println!("{messages} messages, {ignored} updates without one");

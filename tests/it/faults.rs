@@ -4,7 +4,7 @@ use super::transcripts::database;
 use colloquy_client::Client;
 use colloquy_coord::RedisCoord;
 use colloquy_tests::cluster::Cluster;
-use colloquy_tests::people::{Tenant, check_echoes};
+use colloquy_tests::people::{Adapter, Tenant, check_echoes};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
@@ -60,11 +60,18 @@ impl Load {
         }
     }
 
-    async fn check(&self, tenant: &Tenant) {
+    /// Every message answered once, every answer delivered once, in order.
+    async fn check(&self, tenant: &Tenant, adapter: Adapter) {
         for (said, chat) in self.said.iter().zip(1..) {
             tenant.settled(chat, LONG).await;
-            check_echoes(chat, said, &tenant.talk(chat).await);
+            let talk = tenant.talk(chat).await;
+            check_echoes(chat, said, &talk);
+            adapter.check(chat, &talk, LONG).await;
         }
+        println!(
+            "{} deliveries came again after an unknown end",
+            adapter.stop().await
+        );
     }
 }
 
@@ -72,6 +79,7 @@ async fn kill_under_load(name: &str, cluster: &mut Cluster) {
     let mut random = seeded(name);
     let tenant = Tenant::create(&cluster.operator, &cluster.http, overrides()).await;
     let echo = tenant.start_echo(&cluster.operator, Duration::from_millis(20));
+    let adapter = tenant.start_adapter();
     let mut load = Load::new();
     for round in 0..ROUNDS {
         let place = random.random_range(0..cluster.len());
@@ -88,7 +96,7 @@ async fn kill_under_load(name: &str, cluster: &mut Cluster) {
         );
         println!("round {round}: {killed} killed after {pause:?}");
     }
-    load.check(&tenant).await;
+    load.check(&tenant, adapter).await;
     echo.stop().await;
 }
 
@@ -129,6 +137,7 @@ async fn a_flushed_redis_and_an_emptied_nats_lose_and_double_nothing() {
     let cluster = Cluster::distributed(&postgres, &redis, &nats).await;
     let tenant = Tenant::create(&cluster.operator, &cluster.http, overrides()).await;
     let echo = tenant.start_echo(&cluster.operator, Duration::from_millis(20));
+    let adapter = tenant.start_adapter();
     let flusher = RedisCoord::connect(&redis).await.unwrap();
     let mut load = Load::new();
     for round in 0..6 {
@@ -142,7 +151,7 @@ async fn a_flushed_redis_and_an_emptied_nats_lose_and_double_nothing() {
         }
         load.burst(&tenant).await;
     }
-    load.check(&tenant).await;
+    load.check(&tenant, adapter).await;
     // The jobs came through as well: every turn was read for memories.
     jobs_end(&tenant.admin).await;
     echo.stop().await;

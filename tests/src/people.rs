@@ -4,7 +4,7 @@ use colloquy_client::{Answer, Client, Worker, v1};
 use colloquy_types::message::Role;
 use colloquy_types::{Entry, EntryBody};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -202,6 +202,24 @@ impl Tenant {
         }
     }
 
+    /// An adapter of the tenant's account, over whatever breaks.
+    pub fn start_adapter(&self) -> Adapter {
+        let (stop, received) = (CancellationToken::new(), Arc::<Mutex<Received>>::default());
+        let (client, account) = (self.admin.clone(), self.account.clone());
+        let (stopped, taken) = (stop.clone(), received.clone());
+        let task = tokio::spawn(async move {
+            while !stopped.is_cancelled() {
+                tokio::select! {
+                    () = stopped.cancelled() => {}
+                    _ = take_deliveries(&client, &account, &taken) => {
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                    }
+                }
+            }
+        });
+        Adapter { stop, received, task }
+    }
+
     /// A worker that answers `echo: <what it heard>`; how many turns of one session it held at once is counted.
     pub fn start_echo(&self, client: &Client, pause: Duration) -> Echo {
         let stop = CancellationToken::new();
@@ -232,6 +250,92 @@ impl Tenant {
             task: tokio::spawn(async move { run.await.unwrap() }),
         }
     }
+}
+
+/// What a channel's adapter got, each delivery once: it deduplicates by the delivery's id.
+#[derive(Default)]
+pub struct Received {
+    seen: HashSet<String>,
+    /// Texts by chat, in the order of their first arrival.
+    texts: HashMap<String, Vec<String>>,
+    /// Offers of a delivery that had come before.
+    pub resent: usize,
+}
+
+/// A running adapter.
+pub struct Adapter {
+    stop: CancellationToken,
+    pub received: Arc<Mutex<Received>>,
+    task: JoinHandle<()>,
+}
+
+impl Adapter {
+    /// Waits until every answer of the chat's transcript has been delivered, once and in order.
+    pub async fn check(&self, chat: i64, talk: &[(Role, String)], limit: Duration) {
+        let answers: Vec<String> = talk
+            .iter()
+            .filter(|(role, _)| *role != Role::User)
+            .map(|(_, text)| text.clone())
+            .collect();
+        let delivered = || {
+            let received = self.received.lock().unwrap();
+            received.texts.get(&chat.to_string()).cloned().unwrap_or_default()
+        };
+        let _ = tokio::time::timeout(limit, async {
+            while delivered().len() < answers.len() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        })
+        .await;
+        assert_eq!(
+            delivered(),
+            answers,
+            "chat {chat}: delivered is what was answered"
+        );
+    }
+
+    /// How often a delivery came again.
+    pub async fn stop(self) -> usize {
+        self.stop.cancel();
+        self.task.await.unwrap();
+        self.received.lock().unwrap().resent
+    }
+}
+
+/// Takes what is offered until the stream breaks.
+async fn take_deliveries(
+    client: &Client,
+    account: &str,
+    received: &Mutex<Received>,
+) -> Result<(), tonic::Status> {
+    let ask = v1::StreamDeliveriesRequest {
+        account: account.to_owned(),
+    };
+    let mut stream = client.ingress().stream_deliveries(ask).await?.into_inner();
+    while let Some(response) = stream.message().await? {
+        let delivery = response.delivery.unwrap_or_default();
+        let parts = delivery.parts.iter().filter_map(|part| match &part.part {
+            Some(v1::part::Part::Text(text)) => Some(text.as_str()),
+            _ => None,
+        });
+        let text = parts.collect::<String>();
+        {
+            let mut received = received.lock().unwrap();
+            if received.seen.insert(delivery.delivery_id.clone()) {
+                let chat = delivery.route.unwrap_or_default().chat;
+                received.texts.entry(chat).or_default().push(text);
+            } else {
+                received.resent += 1;
+            }
+        }
+        let ack = v1::AckDeliveryRequest {
+            delivery_id: delivery.delivery_id,
+            result: v1::DeliveryResult::Delivered.into(),
+            ..Default::default()
+        };
+        client.ingress().ack_delivery(ack).await?;
+    }
+    Ok(())
 }
 
 /// A running echo worker.

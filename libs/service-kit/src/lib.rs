@@ -12,6 +12,7 @@ pub mod cache;
 pub mod client;
 pub mod config;
 pub mod health;
+mod malformed;
 pub mod run;
 pub mod server;
 pub mod shutdown;

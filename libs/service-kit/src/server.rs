@@ -3,6 +3,7 @@
 use crate::auth::Auth;
 use crate::client::configure;
 use crate::health::{Check, Readiness, watch};
+use crate::malformed::Malformed;
 use crate::shutdown::Shutdown;
 use crate::trace::Trace;
 use crate::{MAX_MESSAGE_BYTES, telemetry};
@@ -205,6 +206,7 @@ pub async fn serve(
         .layer(Trace)
         .layer(CatchPanicLayer::custom(panicked))
         .layer(auth)
+        .layer(Malformed)
         .into_inner();
     let mut inlet = inlet;
     let incoming = async_stream(move |cx| inlet.incoming.poll_recv(cx));

@@ -31,9 +31,15 @@ impl Deliveries for PgStore {
         Ok(offered)
     }
 
-    async fn ack_delivery(&self, tenant: TenantId, id: DeliveryId, ack: &Ack) -> Result<()> {
+    async fn ack_delivery(
+        &self,
+        tenant: TenantId,
+        id: DeliveryId,
+        account: Option<&AccountId>,
+        ack: &Ack,
+    ) -> Result<()> {
         let mut tx = self.write(tenant).await?;
-        acknowledge(&mut tx, tenant, id, ack).await?;
+        acknowledge(&mut tx, tenant, id, account, ack).await?;
         Ok(tx.commit().await?)
     }
 }
@@ -121,7 +127,13 @@ async fn offer(
     Ok(offered)
 }
 
-async fn acknowledge(tx: &mut Tx, tenant: TenantId, id: DeliveryId, ack: &Ack) -> Result<(), Fault> {
+async fn acknowledge(
+    tx: &mut Tx,
+    tenant: TenantId,
+    id: DeliveryId,
+    account: Option<&AccountId>,
+    ack: &Ack,
+) -> Result<(), Fault> {
     let now = tx.now;
     let (due, outcome, detail) = match ack {
         Ack::Delivered => (now, Some("DELIVERED"), ""),
@@ -129,7 +141,7 @@ async fn acknowledge(tx: &mut Tx, tenant: TenantId, id: DeliveryId, ack: &Ack) -
         Ack::Dead { detail } => (now, Some("DEAD"), detail.as_str()),
     };
     let sql = "/* ack_delivery */ UPDATE deliveries SET due = $1, outcome = $2, detail = $3, ended = $4 \
-               WHERE tenant = $5 AND id = $6 AND ended IS NULL";
+               WHERE tenant = $5 AND id = $6 AND ended IS NULL AND account = coalesce($7, account)";
     let query = sqlx::query(sql)
         .bind(due.0)
         .bind(outcome)
@@ -138,6 +150,7 @@ async fn acknowledge(tx: &mut Tx, tenant: TenantId, id: DeliveryId, ack: &Ack) -
     if query
         .bind(tenant.0)
         .bind(id.0)
+        .bind(account.map(AccountId::as_str))
         .execute(tx.conn())
         .await?
         .rows_affected()
@@ -145,10 +158,12 @@ async fn acknowledge(tx: &mut Tx, tenant: TenantId, id: DeliveryId, ack: &Ack) -
     {
         return Ok(());
     }
-    let sql = "/* ack_delivery */ SELECT count(*) FROM deliveries WHERE tenant = $1 AND id = $2";
+    let sql = "/* ack_delivery */ SELECT count(*) FROM deliveries WHERE tenant = $1 AND id = $2 \
+               AND account = coalesce($3, account)";
     let known: i64 = sqlx::query_scalar(sql)
         .bind(tenant.0)
         .bind(id.0)
+        .bind(account.map(AccountId::as_str))
         .fetch_one(tx.conn())
         .await?;
     if known == 0 {

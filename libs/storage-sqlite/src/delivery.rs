@@ -28,9 +28,15 @@ impl Deliveries for SqliteStore {
         Ok(offered)
     }
 
-    async fn ack_delivery(&self, tenant: TenantId, id: DeliveryId, ack: &Ack) -> Result<()> {
+    async fn ack_delivery(
+        &self,
+        tenant: TenantId,
+        id: DeliveryId,
+        account: Option<&AccountId>,
+        ack: &Ack,
+    ) -> Result<()> {
         let mut tx = self.write().await?;
-        acknowledge(&mut tx, tenant, id, ack).await?;
+        acknowledge(&mut tx, tenant, id, account, ack).await?;
         Ok(tx.commit().await?)
     }
 }
@@ -115,7 +121,13 @@ async fn offer(
     Ok(offered)
 }
 
-async fn acknowledge(tx: &mut Tx, tenant: TenantId, id: DeliveryId, ack: &Ack) -> Result<(), Fault> {
+async fn acknowledge(
+    tx: &mut Tx,
+    tenant: TenantId,
+    id: DeliveryId,
+    account: Option<&AccountId>,
+    ack: &Ack,
+) -> Result<(), Fault> {
     let now = tx.now;
     let (due, outcome, detail) = match ack {
         Ack::Delivered => (now, Some("DELIVERED"), ""),
@@ -123,7 +135,7 @@ async fn acknowledge(tx: &mut Tx, tenant: TenantId, id: DeliveryId, ack: &Ack) -
         Ack::Dead { detail } => (now, Some("DEAD"), detail.as_str()),
     };
     let sql = "/* ack_delivery */ UPDATE deliveries SET due = ?, outcome = ?, detail = ?, ended = ? \
-               WHERE tenant = ? AND id = ? AND ended IS NULL";
+               WHERE tenant = ? AND id = ? AND ended IS NULL AND account = coalesce(?, account)";
     let query = sqlx::query(sql)
         .bind(due.0)
         .bind(outcome)
@@ -132,6 +144,7 @@ async fn acknowledge(tx: &mut Tx, tenant: TenantId, id: DeliveryId, ack: &Ack) -
     if query
         .bind(tenant.0)
         .bind(id.0)
+        .bind(account.map(AccountId::as_str))
         .execute(tx.conn())
         .await?
         .rows_affected()
@@ -139,10 +152,12 @@ async fn acknowledge(tx: &mut Tx, tenant: TenantId, id: DeliveryId, ack: &Ack) -
     {
         return Ok(());
     }
-    let sql = "/* ack_delivery */ SELECT count(*) FROM deliveries WHERE tenant = ? AND id = ?";
+    let sql = "/* ack_delivery */ SELECT count(*) FROM deliveries WHERE tenant = ? AND id = ? \
+               AND account = coalesce(?, account)";
     let known: i64 = sqlx::query_scalar(sql)
         .bind(tenant.0)
         .bind(id.0)
+        .bind(account.map(AccountId::as_str))
         .fetch_one(tx.conn())
         .await?;
     if known == 0 {

@@ -49,6 +49,13 @@ pub trait Deliveries: Send + Sync {
         limit: u32,
         lease_ms: i64,
     ) -> Result<Vec<Delivery>>;
-    /// Acking an ended delivery again changes nothing. `NOT_FOUND` for an unknown one.
-    async fn ack_delivery(&self, tenant: TenantId, id: DeliveryId, ack: &Ack) -> Result<()>;
+    /// Acking an ended delivery again changes nothing. `NOT_FOUND` for an unknown one, and for one of another account
+    /// than the caller is bound to.
+    async fn ack_delivery(
+        &self,
+        tenant: TenantId,
+        id: DeliveryId,
+        account: Option<&AccountId>,
+        ack: &Ack,
+    ) -> Result<()>;
 }

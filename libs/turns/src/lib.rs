@@ -100,6 +100,20 @@ fn drain(state: &AcceptState, outcome: Outcome) -> impl Iterator<Item = Effect> 
     })
 }
 
+/// What records a message that the queue refused, where its sender cannot be told to try again.
+#[must_use]
+pub fn dropped() -> AcceptPlan {
+    AcceptPlan {
+        placement: Placement::Dropped,
+        turn: None,
+        position: 0,
+        effects: vec![Effect::Finish {
+            outcome: Outcome::DroppedQueueFull,
+        }],
+        text: None,
+    }
+}
+
 fn finish(mut effects: Vec<Effect>) -> AcceptPlan {
     effects.push(Effect::Finish {
         outcome: Outcome::Command,

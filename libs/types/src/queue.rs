@@ -290,6 +290,8 @@ pub enum Placement {
     Steered,
     Interrupted,
     Command,
+    /// Recorded as refused: the queue had no place for it.
+    Dropped,
 }
 
 /// What to do with an accepted message. A refusal is an `Err` of the decision, and leaves no row.

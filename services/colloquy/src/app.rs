@@ -62,7 +62,7 @@ pub async fn run(app: App) -> ExitCode {
         Verb::Config(verb) => ops::config(&verb),
         Verb::Client(command) => cli::run(command, &app.client).await.map(|()| ExitCode::SUCCESS),
         Verb::Version => {
-            println!("colloquy {}", env!("CARGO_PKG_VERSION"));
+            say!("colloquy {}", env!("CARGO_PKG_VERSION"));
             Ok(ExitCode::SUCCESS)
         }
     };

@@ -7,6 +7,7 @@ use colloquy_client::{Client, v1};
 use colloquy_service_kit::shutdown::signal;
 use colloquy_service_kit::telemetry;
 use serde::{Deserialize, Serialize};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -38,6 +39,7 @@ struct Secrets {
 
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     std::fs::create_dir_all(&args.data).with_context(|| format!("cannot make {}", args.data.display()))?;
+    let _lock = lock(&args.data)?;
     let file = args.data.join("keys.json");
     let known = read(&file)?;
     let config = config(&args, known.as_ref());
@@ -53,13 +55,29 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     greet(&args, &secrets);
     signal().await?;
-    println!("stopping");
+    say!("stopping");
     let clean = running.stop().await;
     Ok(if clean {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(4)
     })
+}
+
+/// Two servers on one folder would not hear of each other's turns. The lock goes with the process, however it ends.
+fn lock(folder: &Path) -> anyhow::Result<File> {
+    let path = folder.join("lock");
+    let file = File::create(&path).with_context(|| format!("cannot open {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => bail!(
+            "another `colloquy dev` runs on {}: stop it, or take another folder with --data",
+            folder.display()
+        ),
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock {}", path.display()))
+        }
+    }
 }
 
 fn read(file: &Path) -> anyhow::Result<Option<Secrets>> {
@@ -152,7 +170,7 @@ async fn first_start(channel: &tonic::transport::Channel, config: &Config) -> an
 }
 
 fn greet(args: &Args, secrets: &Secrets) {
-    println!(
+    say!(
         "colloquy is up: gRPC http://{grpc}, webhooks http://{http}, data in {data}\n\n\
          In another terminal:\n\n  \
          export COLLOQUY_URL=http://{grpc} COLLOQUY_KEY={admin}\n  \

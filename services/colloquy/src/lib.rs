@@ -3,6 +3,14 @@
 //! Owns the assembly: which services share a process, on which stores. `wiring` is the only file that names
 //! concrete backends. To add a verb: a file and its arm in [`app`].
 
+/// A line on standard output. Whoever read it may have gone (`colloquy dev | head`): no reason to die.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stdout(), $($text)*);
+    }};
+}
+
 pub mod app;
 pub mod assemble;
 pub mod cli;

@@ -61,9 +61,9 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
 
 pub async fn migrate(args: &ConfigArgs) -> anyhow::Result<ExitCode> {
     let config = Config::load(args.file.config.as_deref())?;
-    println!("bringing the schema up to date; other processes that migrate wait for this one");
+    say!("bringing the schema up to date; other processes that migrate wait for this one");
     wiring::migrate(&config).await?;
-    println!("the schema is up to date");
+    say!("the schema is up to date");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -82,13 +82,13 @@ async fn reached<T>(
     end: Instant,
     dependency: impl Future<Output = colloquy_types::Result<T>>,
 ) -> anyhow::Result<()> {
-    println!("waiting for the {what}");
+    say!("waiting for the {what}");
     let start = Instant::now();
     match tokio::time::timeout_at(end, dependency).await {
         Ok(done) => done.map(|_| ())?,
         Err(_) => return Err(Error::unavailable(format!("the {what} did not answer in time")).into()),
     }
-    println!("the {what} answers after {:.1} s", start.elapsed().as_secs_f64());
+    say!("the {what} answers after {:.1} s", start.elapsed().as_secs_f64());
     Ok(())
 }
 
@@ -105,7 +105,7 @@ pub async fn healthcheck(args: &HealthArgs) -> anyhow::Result<ExitCode> {
     if !answer.starts_with("HTTP/1.1 200") {
         bail!("not ready: {}", answer.lines().next().unwrap_or_default());
     }
-    println!("ready");
+    say!("ready");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -130,10 +130,13 @@ pub fn config(verb: &ConfigVerb) -> anyhow::Result<ExitCode> {
                     "must have at least 32 characters"
                 ));
             }
-            println!("the settings are good");
+            say!("the settings are good");
         }
-        ConfigVerb::Print(args) => print!("{}", Config::load(args.file.config.as_deref())?.redacted()?),
-        ConfigVerb::Reference => print!("{}", Config::default().redacted()?),
+        ConfigVerb::Print(args) => say!(
+            "{}",
+            Config::load(args.file.config.as_deref())?.redacted()?.trim_end()
+        ),
+        ConfigVerb::Reference => say!("{}", Config::default().redacted()?.trim_end()),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -18,17 +18,17 @@ pub async fn put(
     let agent = agents::get(store, tenant, &account.agent).await?;
     let layers = [agent.overrides_json.as_str(), &account.overrides_json];
     Policy::resolve(Profile::parse(&agent.profile)?, &layers).map_err(|error| error.within("account"))?;
-    let id = if account.account_id.is_empty() {
-        AccountId::random()
-    } else {
-        AccountId::parse(&account.account_id)?
-    };
-    let secret = match account.secret {
-        secret if secret.is_empty() => hex::encode(rand::random::<[u8; 24]>()),
-        secret if secret.len() > 256 => {
-            return Err(Error::invalid("account.secret", "is longer than 256 bytes"));
-        }
-        secret => secret,
+    if account.secret.len() > 256 {
+        return Err(Error::invalid("account.secret", "is longer than 256 bytes"));
+    }
+    let replaced = replaced(store, tenant, &account.account_id).await?;
+    let given = Some(account.secret).filter(|secret| !secret.is_empty());
+    let (id, secret) = match replaced {
+        Some(old) => (old.id, given.unwrap_or(old.secret)),
+        None => (
+            AccountId::random(),
+            given.unwrap_or_else(|| hex::encode(rand::random::<[u8; 24]>())),
+        ),
     };
     let row = ChannelAccount {
         tenant,
@@ -46,6 +46,20 @@ pub async fn put(
         account: Some(convert::account(stored, true)),
         webhook_path,
     })
+}
+
+/// The account that is named. Ids stand in webhook URLs and must not be guessed, so only the server draws them.
+async fn replaced(store: &dyn ControlStore, tenant: TenantId, id: &str) -> Result<Option<ChannelAccount>> {
+    if id.is_empty() {
+        return Ok(None);
+    }
+    let unknown = || Error::not_found("account", id);
+    let account = AccountId::parse(id).map_err(|_| unknown())?;
+    let found = store.find_account(&account).await?;
+    found
+        .filter(|found| found.tenant == tenant)
+        .ok_or_else(unknown)
+        .map(Some)
 }
 
 pub async fn resolve(store: &dyn ControlStore, id: &str) -> Result<v1::ResolveAccountResponse> {

@@ -21,13 +21,23 @@ pub async fn accept(
     tenant: TenantId,
     request: v1::AcceptMessageRequest,
 ) -> Result<v1::AcceptMessageResponse> {
-    let strict = request.strict_duplicates;
+    let (strict, record_refusal) = (request.strict_duplicates, request.record_refusal);
     let (policy_id, known) = policies.of_json(&request.policy_json).await?;
     let input = input(tenant, request, policy_id, &known)?;
     // Drawn once: a decision that is taken again on fresher state opens the same turn.
     let turn = TurnId::new();
-    let decide =
-        |state: &AcceptState| colloquy_turns::accept(state, &input.event, &known.policy, &input.key, turn);
+    let decide = |state: &AcceptState| match colloquy_turns::accept(
+        state,
+        &input.event,
+        &known.policy,
+        &input.key,
+        turn,
+    ) {
+        Err(error) if record_refusal && matches!(error.reason, Reason::QueueFull | Reason::Busy) => {
+            Ok(colloquy_turns::dropped())
+        }
+        plan => plan,
+    };
     let (acceptance, duplicate) = match store.accept(&input, &decide).await? {
         Accepted::New(acceptance) => (acceptance, false),
         Accepted::Duplicate(acceptance) => (acceptance, true),

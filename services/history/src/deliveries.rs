@@ -1,6 +1,6 @@
 //! Replies on their way to adapters.
 
-use colloquy_proto::convert::{duration_ms, id, required};
+use colloquy_proto::convert::{duration_ms, id, non_empty, required};
 use colloquy_proto::v1::{self, history_service_ack_delivery_request::Ack as WireAck};
 use colloquy_storage::{Ack, HistoryStore};
 use colloquy_types::{AccountId, Error, Result, TenantId};
@@ -53,5 +53,8 @@ pub async fn ack(
             return Err(Error::invalid("ack", "must be true"));
         }
     };
-    store.ack_delivery(tenant, delivery, &ack).await
+    let account = non_empty(request.account)
+        .map(|account| AccountId::parse(&account))
+        .transpose()?;
+    store.ack_delivery(tenant, delivery, account.as_ref(), &ack).await
 }

@@ -89,7 +89,12 @@ async fn claim(ingress: &Ingress, tenant: TenantId, account: &str) -> Result<Vec
     Ok(claimed.into_inner().deliveries.into_iter().map(wire).collect())
 }
 
-pub async fn ack(ingress: &Ingress, tenant: TenantId, message: v1::AckDeliveryRequest) -> Result<()> {
+pub async fn ack(
+    ingress: &Ingress,
+    principal: &Principal,
+    tenant: TenantId,
+    message: v1::AckDeliveryRequest,
+) -> Result<()> {
     let ack = match message.result() {
         v1::DeliveryResult::Unspecified => return Err(Error::invalid("result", "is required")),
         v1::DeliveryResult::Delivered => Ack::Delivered(true),
@@ -103,6 +108,11 @@ pub async fn ack(ingress: &Ingress, tenant: TenantId, message: v1::AckDeliveryRe
         delivery_id,
         detail,
         ack: Some(ack),
+        account: principal
+            .account
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
     };
     ingress
         .history()

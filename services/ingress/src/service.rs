@@ -107,7 +107,8 @@ impl IngressService for Ingress {
         request: Request<v1::AckDeliveryRequest>,
     ) -> Answer<v1::AckDeliveryResponse> {
         let tenant = tenant_of_request(&request).map_err(to_status)?;
-        let acked = deliveries::ack(self, tenant, request.into_inner())
+        let principal = principal_of(&request).map_err(to_status)?;
+        let acked = deliveries::ack(self, &principal, tenant, request.into_inner())
             .await
             .map_err(to_status);
         acked.map(|()| Response::new(v1::AckDeliveryResponse {}))

@@ -37,7 +37,12 @@ pub async fn submit(
     routed.authorised |= is_person || principal.has(CallerRole::Admin);
     routed.message = Some(required("message", request.message)?);
     // Scoped to the caller: two clients cannot collide, a client cannot probe another's keys.
-    routed.dedupe_key = format!("submit:{}:{}", principal.subject, request.idempotency_key);
+    routed.dedupe_key = format!(
+        "submit:{}:{}:{}",
+        principal.subject.len(),
+        principal.subject,
+        request.idempotency_key
+    );
     routed.kind = request.kind;
     routed.mode = request.mode;
     routed.lane = request.lane;

@@ -3,8 +3,8 @@
 //! | answer | when |
 //! |---|---|
 //! | 200 `{"ok":true,…}` | the message is durable (or was before, or there was nothing to answer) |
-//! | 200 `{"ok":false,"reason":…}` | refused in a way that a redelivery cannot change (queue full, too large) |
-//! | 400, 413 | not a message of the channel; larger than 2 MiB |
+//! | 200 `{"ok":false,"reason":…}` | refused in a way that a redelivery cannot change: the queue is full (recorded on the session with its outcome), the message is too large, the update lacks what a message needs |
+//! | 400, 413 | not a body of the channel at all; larger than 2 MiB |
 //! | 401 | the secret or signature is wrong |
 //! | 404 | no such account |
 //! | 503 + `Retry-After` | not accepted now; deliver again |
@@ -42,6 +42,7 @@ async fn receive(
     let (account, inbound) = match authentic(&ingress, &channel, &account, &headers, &body).await {
         Ok((account, Received::Message(inbound))) => (account, *inbound),
         Ok((_, Received::Ignored(why))) => return Json(json!({"ok": true, "ignored": why})).into_response(),
+        Ok((account, Received::Unusable(error))) => return refused_for_good(&account, &error),
         Err(error) => return refusal(&error),
     };
     let routed = ingress.route(account.tenant, request(&account, inbound)).await;
@@ -49,7 +50,7 @@ async fn receive(
         .increment(1);
     match routed {
         Ok(accepted) => Json(json!({
-            "ok": true,
+            "ok": accepted.placement() != v1::Placement::Dropped,
             "message_id": accepted.message_id,
             "session_id": accepted.session_id,
             "turn_id": accepted.turn_id,
@@ -57,12 +58,17 @@ async fn receive(
         }))
         .into_response(),
         Err(error) if may_change(error.reason) => refusal(&error),
-        Err(error) => {
-            tracing::info!(account = %account.id, %error, "message refused");
-            Json(json!({"ok": false, "reason": error.reason.as_str(), "message": error.message}))
-                .into_response()
-        }
+        Err(error) => refused_for_good(&account, &error),
     }
+}
+
+/// The channel would only bring it again, and hold back what is behind it.
+fn refused_for_good(account: &Account, error: &Error) -> Response {
+    tracing::warn!(account = %account.id, %error, "message refused");
+    let reason = error.reason.as_str();
+    metrics::counter!("colloquy_webhooks_refused_total", "reason" => reason).increment(1);
+    Json(json!({"ok": false, "reason": reason, "field": error.field, "message": error.message}))
+        .into_response()
 }
 
 async fn authentic(
@@ -121,6 +127,7 @@ fn request(account: &Account, inbound: Inbound) -> v1::RouteMessageRequest {
         message: Some(message.into()),
         dedupe_key: format!("account:{}:{}", account.id, inbound.dedupe),
         route: Some(route.into()),
+        record_refusal: true,
         ..Default::default()
     }
 }

@@ -33,6 +33,7 @@ pub async fn route(
         authorised: message.authorised,
         policy_json: policy.json.clone(),
         strict_duplicates: message.strict_duplicates,
+        record_refusal: message.record_refusal,
     };
     let answer = router
         .history()

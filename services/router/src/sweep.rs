@@ -20,8 +20,12 @@ pub async fn run(router: Router, config: Config) -> Result<()> {
         .sleep(Duration::from_millis(config.sweep_ms).mul_f64(rand::random_range(0.8..1.2)))
         .await
     {
-        if let Err(error) = seed(&router, horizon).await {
-            tracing::warn!(%error, "schedule sweep failed");
+        // Seeding half is harmless, and a call that the stop cuts off is no fault.
+        tokio::select! {
+            seeded = seed(&router, horizon) => if let Err(error) = seeded {
+                tracing::warn!(%error, "schedule sweep failed");
+            },
+            () = router.shutdown.begun() => break,
         }
     }
     Ok(())

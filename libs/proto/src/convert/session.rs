@@ -121,6 +121,7 @@ impl From<Placement> for v1::Placement {
             Placement::Steered => Self::Steered,
             Placement::Interrupted => Self::Interrupted,
             Placement::Command => Self::Command,
+            Placement::Dropped => Self::Dropped,
         }
     }
 }
@@ -135,6 +136,7 @@ impl v1::Placement {
             Self::Steered => Placement::Steered,
             Self::Interrupted => Placement::Interrupted,
             Self::Command => Placement::Command,
+            Self::Dropped => Placement::Dropped,
         })
     }
 }

@@ -86,7 +86,7 @@ pub async fn a_route_gets_its_deliveries_in_order(f: &Fixture) {
     assert_eq!(offered(&talk).await, [(first[0], 1), (first[2], 1)]);
     assert!(offered(&talk).await.is_empty(), "both are under a lease");
     f.store
-        .ack_delivery(talk.tenant, first[2], &Ack::Delivered)
+        .ack_delivery(talk.tenant, first[2], None, &Ack::Delivered)
         .await
         .unwrap();
     assert_eq!(offered(&talk).await, [(second[0], 1)]);
@@ -94,6 +94,7 @@ pub async fn a_route_gets_its_deliveries_in_order(f: &Fixture) {
         .ack_delivery(
             talk.tenant,
             first[0],
+            None,
             &Ack::Dead {
                 detail: "blocked".to_owned(),
             },
@@ -134,7 +135,10 @@ pub async fn a_retry_waits_for_its_delay(f: &Fixture) {
         delay_ms: 2_000,
         detail: "rate".to_owned(),
     };
-    f.store.ack_delivery(talk.tenant, ids[0], &retry).await.unwrap();
+    f.store
+        .ack_delivery(talk.tenant, ids[0], None, &retry)
+        .await
+        .unwrap();
     f.advance(1_999).await;
     assert!(offered(&talk).await.is_empty(), "the next one waits behind it");
     f.advance(1).await;
@@ -146,20 +150,44 @@ pub async fn an_ended_delivery_stays_ended(f: &Fixture) {
     let (_, ids) = reply(&talk, "1", &[route("a")]).await;
     offered(&talk).await;
     f.store
-        .ack_delivery(talk.tenant, ids[0], &Ack::Delivered)
+        .ack_delivery(talk.tenant, ids[0], None, &Ack::Delivered)
         .await
         .unwrap();
     let retry = Ack::Retry {
         delay_ms: 0,
         detail: String::new(),
     };
-    f.store.ack_delivery(talk.tenant, ids[0], &retry).await.unwrap();
+    f.store
+        .ack_delivery(talk.tenant, ids[0], None, &retry)
+        .await
+        .unwrap();
     f.advance(LEASE_MS).await;
     assert!(offered(&talk).await.is_empty());
     refused(
         f.store
-            .ack_delivery(talk.tenant, DeliveryId::new(), &Ack::Delivered)
+            .ack_delivery(talk.tenant, DeliveryId::new(), None, &Ack::Delivered)
             .await,
         Reason::NotFound,
     );
+}
+
+pub async fn a_bound_caller_acks_only_its_accounts_deliveries(f: &Fixture) {
+    let talk = f.talk();
+    let (_, ids) = reply(&talk, "1", &[route("a")]).await;
+    let own = route("a").account;
+    offered(&talk).await;
+    let ack = async |account: &AccountId| {
+        let dead = Ack::Dead {
+            detail: String::new(),
+        };
+        f.store
+            .ack_delivery(talk.tenant, ids[0], Some(account), &dead)
+            .await
+    };
+    refused(ack(&AccountId::random()).await, Reason::NotFound);
+    f.advance(LEASE_MS).await;
+    assert_eq!(offered(&talk).await, [(ids[0], 2)], "it was left alone");
+    ack(&own).await.unwrap();
+    f.advance(LEASE_MS).await;
+    assert!(offered(&talk).await.is_empty());
 }

@@ -137,7 +137,7 @@ pub async fn deliveries_of_others_do_not_exist(f: &Fixture) {
             .is_empty()
     );
     refused(
-        f.store.ack_delivery(stranger, id, &Ack::Delivered).await,
+        f.store.ack_delivery(stranger, id, None, &Ack::Delivered).await,
         Reason::NotFound,
     );
     assert_eq!(

@@ -121,11 +121,7 @@ fn final_answer(part: &ScriptTurn) -> Answer {
     let Some(last) = part.entries.last() else {
         return Answer::default();
     };
-    let text = if last.role == Role::Assistant {
-        last.text()
-    } else {
-        String::new()
-    };
+    let text = part.reply();
     let reply = if text.trim().is_empty() {
         Vec::new()
     } else {

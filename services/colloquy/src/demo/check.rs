@@ -103,6 +103,23 @@ fn line(session: &str, entry: &Entry) -> Option<Value> {
     }))
 }
 
+/// Compares the replies that were delivered with the script's, chat by chat.
+pub fn compare_replies(script: &Script, delivered: &[(String, String)], summary: &mut Summary) {
+    summary.deliveries = delivered.len() as u64;
+    for turns in &script.conversations {
+        let chat = turns[0].chat.id.to_string();
+        let sent = delivered.iter().filter(|(to, _)| *to == chat);
+        let sent: Vec<String> = sent.map(|(_, text)| text.clone()).collect();
+        compare(&replies(turns), &sent, summary);
+    }
+}
+
+/// What the agent sends in these turns.
+pub fn replies(turns: &[ScriptTurn]) -> Vec<String> {
+    let all = turns.iter().map(ScriptTurn::reply);
+    all.filter(|reply| !reply.trim().is_empty()).collect()
+}
+
 fn expected(turns: &[ScriptTurn]) -> Vec<String> {
     let of_turn = |turn: &ScriptTurn| {
         let said = turn.texts.iter().map(|text| fingerprint(&Message::user(text)));

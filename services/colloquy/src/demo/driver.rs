@@ -8,14 +8,16 @@ use anyhow::Context;
 use colloquy_client::{Client, Worker, v1};
 use serde_json::json;
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// Conversations played beside each other.
 pub(super) const CONCURRENCY: usize = 8;
+/// How long the last replies may take.
+const DELIVER_WITHIN: Duration = Duration::from_secs(20);
 /// Pause between two looks at a list.
 pub(super) const LOOK: Duration = Duration::from_millis(25);
 
@@ -48,12 +50,54 @@ impl Background<anyhow::Result<()>> {
     }
 }
 
-impl Background<u64> {
-    /// Waits a moment for what is still on its way, then counts.
-    pub async fn stop(self) -> u64 {
-        tokio::time::sleep(Duration::from_millis(700)).await;
-        self.stop.cancel();
-        self.task.await.unwrap_or_default()
+/// Replies that the adapter got, each delivery once, with their chats.
+#[derive(Clone, Default)]
+pub struct Replies(Arc<Mutex<Taken>>);
+
+#[derive(Default)]
+struct Taken {
+    deliveries: HashSet<String>,
+    /// Chat and text, in the order of their first arrival.
+    replies: Vec<(String, String)>,
+}
+
+impl Replies {
+    /// False for a delivery that had come before.
+    fn take(&self, delivery: &str, chat: String, text: String) -> bool {
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = taken.deliveries.insert(delivery.to_owned());
+        if first {
+            taken.replies.push((chat, text));
+        }
+        first
+    }
+
+    fn all(&self) -> Vec<(String, String)> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .replies
+            .clone()
+    }
+}
+
+/// The adapter's end: takes replies and acknowledges them.
+pub struct Adapter {
+    replies: Replies,
+    background: Background<()>,
+}
+
+impl Adapter {
+    /// Waits for as many as are expected, and no longer than they may take; then tells what came.
+    pub async fn stop(self, expected: usize) -> Vec<(String, String)> {
+        let end = tokio::time::Instant::now() + DELIVER_WITHIN;
+        while self.replies.all().len() < expected && tokio::time::Instant::now() < end {
+            tokio::time::sleep(LOOK).await;
+        }
+        self.background.stop.cancel();
+        // It only ends by the cancellation.
+        let _ = self.background.task.await;
+        self.replies.all()
     }
 }
 
@@ -73,6 +117,8 @@ impl Driver {
             "model": {"window_tokens": WINDOW_TOKENS},
             "queue": {"debounce_ms": 150},
             "memory": {"extract_delay_ms": 200},
+            // A transcript is played as it was written, words that would be commands included.
+            "commands": {"enabled": false},
         });
         let policy = v1::Policy {
             profile: "goclaw".into(),
@@ -141,26 +187,27 @@ impl Driver {
         Background { stop, task }
     }
 
-    /// Takes replies and acknowledges them; counts each delivery once.
-    pub fn start_deliveries(&self) -> Background<u64> {
-        let (driver, stop) = (self.clone(), CancellationToken::new());
-        let stopped = stop.clone();
+    /// Takes replies and acknowledges them until it is told to stop.
+    pub fn start_deliveries(&self) -> Adapter {
+        let (driver, stop, replies) = (self.clone(), CancellationToken::new(), Replies::default());
+        let (stopped, taken) = (stop.clone(), replies.clone());
         let task = tokio::spawn(async move {
-            let mut seen = HashSet::new();
             while !stopped.is_cancelled() {
                 tokio::select! {
                     () = stopped.cancelled() => break,
-                    taken = driver.deliveries(&mut seen) => if taken.is_err() {
+                    done = driver.deliveries(&taken) => if done.is_err() {
                         tokio::time::sleep(LOOK).await;
                     },
                 }
             }
-            seen.len() as u64
         });
-        Background { stop, task }
+        Adapter {
+            replies,
+            background: Background { stop, task },
+        }
     }
 
-    async fn deliveries(&self, seen: &mut HashSet<String>) -> Result<(), colloquy_client::Error> {
+    async fn deliveries(&self, replies: &Replies) -> Result<(), colloquy_client::Error> {
         let ask = v1::StreamDeliveriesRequest {
             account: self.account.clone(),
         };
@@ -169,14 +216,14 @@ impl Driver {
             let Some(delivery) = response.delivery else {
                 continue;
             };
-            // Counted before the acknowledgement: one that comes again is the same one.
-            if seen.insert(delivery.delivery_id.clone()) {
-                let texts = delivery.parts.iter().filter_map(|part| match &part.part {
-                    Some(v1::part::Part::Text(text)) => Some(text.as_str()),
-                    _ => None,
-                });
-                let text = texts.collect::<Vec<_>>().join(" ");
-                let chat = delivery.route.map(|route| route.chat).unwrap_or_default();
+            let texts = delivery.parts.iter().filter_map(|part| match &part.part {
+                Some(v1::part::Part::Text(text)) => Some(text.as_str()),
+                _ => None,
+            });
+            let text = texts.collect::<Vec<_>>().join("\n");
+            let chat = delivery.route.map(|route| route.chat).unwrap_or_default();
+            // Taken before the acknowledgement: one that comes again is the same one.
+            if replies.take(&delivery.delivery_id, chat.clone(), text.clone()) {
                 self.timeline
                     .event("delivered", format!("chat {chat}"), excerpt(&text, 80));
             }

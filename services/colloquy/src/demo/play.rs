@@ -72,7 +72,7 @@ impl Driver {
         );
         self.timeline.step();
         if outcome != "ANSWERED" {
-            bail!("the message ended as {outcome}");
+            bail!("“{}” ended as {outcome}", excerpt(&turn.texts[0], 60));
         }
         Ok(())
     }
@@ -100,7 +100,8 @@ impl Driver {
                 Ok(answer) if answer.status().is_success() => {
                     let body: Value = answer.json().await?;
                     if body["ok"] != true {
-                        bail!("refused: {body}");
+                        let (reason, why) = (&body["reason"], &body["message"]);
+                        bail!("“{}” was refused: {reason} {why}", excerpt(text, 60));
                     }
                     let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
                     return Ok((text("session_id"), text("message_id")));
@@ -135,11 +136,10 @@ impl Driver {
                 .into_iter()
                 .find(|outcome| outcome.message_id == message);
             if let Some(outcome) = found.filter(|outcome| outcome.outcome() != v1::Outcome::Unspecified) {
-                return Ok(outcome
-                    .outcome()
-                    .as_str_name()
-                    .trim_start_matches("OUTCOME_")
-                    .to_owned());
+                let word = outcome.outcome().as_str_name().trim_start_matches("OUTCOME_");
+                let detail = outcome.detail.as_str();
+                let colon = if detail.is_empty() { "" } else { ": " };
+                return Ok(format!("{word}{colon}{detail}"));
             }
             tokio::time::sleep(LOOK).await;
         }

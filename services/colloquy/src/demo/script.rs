@@ -27,6 +27,14 @@ pub struct ScriptTurn {
     pub entries: Vec<Message>,
 }
 
+impl ScriptTurn {
+    /// What the agent sends when it is done; blank when it sends nothing.
+    pub fn reply(&self) -> String {
+        let last = self.entries.last().filter(|last| last.role == Role::Assistant);
+        last.map(Message::text).unwrap_or_default()
+    }
+}
+
 /// Everything to play.
 #[derive(Debug, Clone)]
 pub struct Script {
@@ -37,6 +45,8 @@ pub struct Script {
     pub order: Option<Vec<(usize, usize)>>,
     /// A question to recall at the end, with words that the answer must have.
     pub recall: Option<(i64, String, String)>,
+    /// Messages of the transcript that nobody can play: of the system, without text, or in front of the first of a user.
+    pub left_out: usize,
 }
 
 #[derive(Deserialize)]
@@ -118,6 +128,7 @@ impl Script {
             conversations,
             order: Some(order),
             recall,
+            left_out: 0,
         })
     }
 
@@ -134,19 +145,26 @@ impl Script {
         if lists.is_empty() {
             bail!("no list of messages, and no objects with one under `traj`, `messages` or `history`");
         }
+        let all: usize = lists.iter().map(|list| list.len()).sum();
         let turns = |(number, list): (usize, &Vec<Value>)| {
             transcript_turns(i64::try_from(number).unwrap_or(0) + 1, list)
         };
         let conversations: Vec<Vec<ScriptTurn>> = lists.into_iter().enumerate().map(turns).collect();
-        let conversations = conversations
+        let conversations: Vec<Vec<ScriptTurn>> = conversations
             .into_iter()
             .filter(|turns| !turns.is_empty())
             .collect();
+        if conversations.is_empty() {
+            bail!("no message of a user with a text: nothing would be sent");
+        }
+        let of_turn = |turn: &ScriptTurn| turn.texts.len() + turn.entries.len();
+        let played: usize = conversations.iter().flatten().map(of_turn).sum();
         Ok(Self {
             agent: "default".into(),
             conversations,
             order: None,
             recall: None,
+            left_out: all - played,
         })
     }
 }
@@ -343,5 +361,24 @@ mod tests {
             (turns.len(), turns[0].entries.len(), turns[1].entries.len()),
             (2, 3, 0)
         );
+    }
+
+    #[test]
+    fn what_cannot_be_played_is_counted_or_refused() {
+        let write = |value: &Value| {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), value.to_string()).unwrap();
+            file
+        };
+        let some = write(&serde_json::json!([
+            {"role": "system", "content": "s"},
+            {"role": "assistant", "content": "hello"},
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": "b"},
+        ]));
+        assert_eq!(Script::from_transcript(some.path()).unwrap().left_out, 2);
+        let none = write(&serde_json::json!([{"role": "assistant", "content": "hello"}]));
+        let refused = Script::from_transcript(none.path()).unwrap_err().to_string();
+        assert!(refused.contains("no message of a user"), "{refused}");
     }
 }

@@ -48,7 +48,7 @@ impl Timeline {
     }
 
     fn print(&self, line: &str) {
-        self.bar.suspend(|| println!("{line}"));
+        self.bar.suspend(|| say!("{line}"));
     }
 
     /// A heading.
@@ -68,8 +68,8 @@ impl Timeline {
 
     pub fn summary(&self, summary: &Summary) {
         let context = &summary.context;
-        println!("\nSummary");
-        let line = |name: &str, value: String| println!("  {name:<22} {value}");
+        say!("\nSummary");
+        let line = |name: &str, value: String| say!("  {name:<22} {value}");
         line("messages accepted", summary.accepted.to_string());
         line(
             "turns answered",
@@ -99,7 +99,7 @@ impl Timeline {
             ),
         );
         line("time", format!("{:.1} s", summary.elapsed_ms as f64 / 1_000.0));
-        println!(
+        say!(
             "\n{}",
             if summary.is_clean() {
                 "Everything that was said is there, once and in order."

@@ -4,7 +4,7 @@
 //! `{"id": "…", "chat": "…", "kind": "direct" | "group" | "channel", "thread"?: "…", "topic"?: "…",
 //! "sender": {"id": "…", "name"?: "…"}, "text": "…"}`. `id` is unique within the chat; posting it again is a redelivery.
 
-use super::{ChatKind, Inbound, Received};
+use super::{ChatKind, Inbound, Received, dedupe};
 use colloquy_types::message::{Author, Part, Provenance};
 use colloquy_types::{Error, Reason, Result};
 use hmac::{Hmac, Mac};
@@ -100,7 +100,7 @@ pub fn normalise(body: &[u8]) -> Result<Received> {
     }
     Ok(Received::Message(Box::new(Inbound {
         chat_kind: body.kind,
-        dedupe: format!("{}:{}", body.chat, body.id),
+        dedupe: dedupe(&body.chat, &body.id),
         chat: body.chat,
         topic: body.topic,
         thread: body.thread,

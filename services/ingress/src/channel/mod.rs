@@ -6,6 +6,7 @@
 pub mod generic;
 pub mod telegram;
 
+use colloquy_types::Error;
 use colloquy_types::message::{Author, Part, Provenance};
 use serde::{Deserialize, Serialize};
 
@@ -37,10 +38,29 @@ pub struct Inbound {
     pub dedupe: String,
 }
 
+/// Chat and message id as one key. Ids are opaque and may hold any character, so the chat's length goes in front: no two
+/// pairs give the same key.
+pub fn dedupe(chat: &str, message: &str) -> String {
+    format!("{}:{chat}:{message}", chat.len())
+}
+
 /// What a webhook body meant.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Received {
     Message(Box<Inbound>),
     /// Authentic, but nothing a turn could answer (a join, a reaction, a poll): acknowledged and dropped.
     Ignored(&'static str),
+    /// The channel's own, but lacking what a message needs: posting it again will not help.
+    Unusable(Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_messages_never_share_a_key() {
+        assert_ne!(dedupe("a:b", "c"), dedupe("a", "b:c"));
+        assert_ne!(dedupe("", "1:x"), dedupe("1", "x"));
+    }
 }

@@ -1,6 +1,6 @@
 //! Telegram bot updates, <https://core.telegram.org/bots/api#update>.
 
-use super::{ChatKind, Inbound, Received};
+use super::{ChatKind, Inbound, Received, dedupe};
 use colloquy_types::message::{Author, Media, MediaData, MediaKind, Part, Provenance};
 use colloquy_types::{Error, Reason, Result};
 use serde_json::Value;
@@ -24,7 +24,8 @@ pub fn verify(header: Option<&[u8]>, secret: &str) -> Result<()> {
 }
 
 /// # Errors
-/// `INVALID_FIELD` when the body is not an update: not JSON, no `update_id`, or a message without chat or id.
+/// `INVALID_FIELD` when the body is not an update: not JSON, or no `update_id`. An update with a message that lacks its
+/// chat or id is [`Received::Unusable`].
 pub fn normalise(body: &[u8]) -> Result<Received> {
     let update: Value =
         serde_json::from_slice(body).map_err(|error| Error::invalid("body", format!("not JSON: {error}")))?;
@@ -41,7 +42,7 @@ pub fn normalise(body: &[u8]) -> Result<Received> {
     .into_iter()
     .find_map(|kind| update.get(kind).map(|message| (kind, message)));
     match found {
-        Some((kind, message)) => normalise_message(kind, message),
+        Some((kind, message)) => Ok(normalise_message(kind, message).unwrap_or_else(Received::Unusable)),
         None => Ok(Received::Ignored("not a message")),
     }
 }
@@ -76,7 +77,7 @@ fn normalise_message(kind: &str, message: &Value) -> Result<Received> {
         parts,
         provenance: provenance_of(message),
         // Message ids count per chat: message 7 of one chat is not message 7 of another.
-        dedupe: format!("{chat_id}:{message_id}{edited}"),
+        dedupe: dedupe(&chat_id, &format!("{message_id}{edited}")),
         chat: chat_id,
         message_id,
     })))
@@ -182,7 +183,7 @@ mod tests {
     fn inbound(update: &Value) -> Inbound {
         match normalise(update.to_string().as_bytes()).unwrap() {
             Received::Message(inbound) => *inbound,
-            Received::Ignored(why) => panic!("ignored: {why}"),
+            other => panic!("{other:?}"),
         }
     }
 
