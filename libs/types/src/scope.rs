@@ -68,13 +68,14 @@ impl Principal {
 
     /// Whether the tenant's sessions under the key exist for the caller. What it may not see answers `NOT_FOUND`.
     pub fn may_see(&self, key: &SessionKey) -> bool {
-        if self.sees_whole_tenant() {
-            return true;
-        }
-        if self.has(Role::Agent) {
-            return self.agents.is_empty() || self.agents.contains(key.agent());
-        }
-        self.owns(key)
+        self.may_serve(key.agent()) || self.owns(key)
+    }
+
+    /// Whether everything of the agent exists for the caller: all sessions, memories and jobs. A worker's key can be bound
+    /// to agents.
+    pub fn may_serve(&self, agent: &AgentId) -> bool {
+        let worker = self.has(Role::Agent) && (self.agents.is_empty() || self.agents.contains(agent));
+        worker || self.sees_whole_tenant()
     }
 
     /// Whether the key is the person's own, by the subject of their credential.
@@ -93,7 +94,8 @@ impl Principal {
         (!self.sees_whole_tenant() && !self.has(Role::Agent)).then_some(self.subject.as_str())
     }
 
-    fn sees_whole_tenant(&self) -> bool {
+    /// Whether no session, memory or job of the tenant is hidden from the caller.
+    pub fn sees_whole_tenant(&self) -> bool {
         [Role::Admin, Role::Viewer, Role::Service]
             .into_iter()
             .any(|role| self.has(role))

@@ -2,12 +2,14 @@
 
 use colloquy_proto::convert::{duration_ms, required};
 use colloquy_proto::v1::history_service_client::HistoryServiceClient;
-use colloquy_proto::v1::{self, compaction_service_server::CompactionService};
-use colloquy_service_kit::auth::tenant_of_request;
+use colloquy_proto::v1::{
+    self, compaction_service_server::CompactionService, get_session_request::Session as Asked,
+};
+use colloquy_service_kit::auth::{principal_of, tenant_of_request};
 use colloquy_service_kit::client::request;
 use colloquy_service_kit::status::{to_status, unimplemented};
 use colloquy_service_kit::{InternalChannel, from_status};
-use colloquy_types::{Error, Result, TenantId};
+use colloquy_types::{Error, Principal, Reason, Result, SessionKey, TenantId};
 use std::time::Duration;
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
@@ -38,6 +40,32 @@ impl Compaction {
             .await
             .map_err(from_status)?;
         required("job", found.into_inner().job)
+    }
+
+    /// Whether the session exists for the caller.
+    async fn check_session(&self, principal: &Principal, tenant: TenantId, id: &str) -> Result<()> {
+        if principal.sees_whole_tenant() {
+            return Ok(());
+        }
+        let message = v1::GetSessionRequest {
+            session: Some(Asked::SessionId(id.to_owned())),
+        };
+        let found = self.history.clone().get_session(request(tenant, message)).await;
+        let session = required("session", found.map_err(from_status)?.into_inner().session)?;
+        if principal.may_see(&SessionKey::parse(&session.key)?) {
+            Ok(())
+        } else {
+            Err(Error::not_found("session", id))
+        }
+    }
+
+    /// The job, if there is one and the caller may see its session.
+    async fn visible(&self, principal: &Principal, tenant: TenantId, job_id: String) -> Result<v1::Job> {
+        let job = self.job(tenant, job_id).await?;
+        match self.check_session(principal, tenant, &job.session_id).await {
+            Err(error) if error.reason == Reason::NotFound => Err(Error::not_found("job", job.job_id)),
+            checked => checked.map(|()| job),
+        }
     }
 
     async fn order(&self, tenant: TenantId, message: v1::CompactRequest) -> Result<v1::Job> {
@@ -82,13 +110,20 @@ fn answer<T>(result: Result<T>) -> Answer<T> {
 impl CompactionService for Compaction {
     async fn compact(&self, request: Request<v1::CompactRequest>) -> Answer<v1::CompactResponse> {
         let tenant = tenant_of_request(&request).map_err(to_status)?;
-        let job = self.order(tenant, request.into_inner()).await;
+        let principal = principal_of(&request).map_err(to_status)?;
+        let request = request.into_inner();
+        let checked = self.check_session(&principal, tenant, &request.session_id).await;
+        checked.map_err(to_status)?;
+        let job = self.order(tenant, request).await;
         answer(job.map(|job| v1::CompactResponse { job: Some(job) }))
     }
 
     async fn get_job(&self, request: Request<v1::GetJobRequest>) -> Answer<v1::GetJobResponse> {
         let tenant = tenant_of_request(&request).map_err(to_status)?;
-        let job = self.job(tenant, request.into_inner().job_id).await;
+        let principal = principal_of(&request).map_err(to_status)?;
+        let job = self
+            .visible(&principal, tenant, request.into_inner().job_id)
+            .await;
         answer(job.map(|job| v1::GetJobResponse { job: Some(job) }))
     }
 

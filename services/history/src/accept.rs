@@ -133,6 +133,10 @@ fn message(wire: v1::Message, sender: &Author, policy: &Policy) -> Result<Messag
     if message.parts.is_empty() {
         return Err(Error::invalid("message.parts", "is empty"));
     }
+    let says_nothing = |part: &Part| matches!(part, Part::Text { text } if text.trim().is_empty());
+    if message.parts.iter().all(says_nothing) {
+        return Err(Error::invalid("message.parts", "hold neither text nor media"));
+    }
     let allowed = |part: &Part| matches!(part, Part::Text { .. } | Part::Media(_));
     if let Some(index) = message.parts.iter().position(|part| !allowed(part)) {
         return Err(Error::invalid(

@@ -35,7 +35,12 @@ pub async fn submit(
         });
     }
     routed.authorised |= is_person || principal.has(CallerRole::Admin);
-    routed.message = Some(required("message", request.message)?);
+    let mut message = required("message", request.message)?;
+    let is_admin = principal.has(CallerRole::Admin);
+    if !is_admin {
+        own_words(&mut message, routed.sender.as_ref(), is_person);
+    }
+    routed.message = Some(message);
     // Scoped to the caller: two clients cannot collide, a client cannot probe another's keys.
     routed.dedupe_key = format!(
         "submit:{}:{}:{}",
@@ -43,12 +48,33 @@ pub async fn submit(
         principal.subject,
         request.idempotency_key
     );
-    routed.kind = request.kind;
     routed.mode = request.mode;
-    routed.lane = request.lane;
+    // What is the system's own, and what waits behind people, is for the operator to say.
+    if is_admin {
+        routed.kind = request.kind;
+        routed.lane = request.lane;
+    }
     routed.debounce = request.debounce;
     routed.strict_duplicates = true;
     ingress.route(tenant, routed).await
+}
+
+/// A person speaks for themselves; a channel says who wrote, and whether the words are another's, but nobody but the
+/// product and its operator speaks as the system or as an agent.
+fn own_words(message: &mut v1::Message, sender: Option<&v1::Author>, is_person: bool) {
+    message.author = sender.cloned();
+    let untrusted = message.provenance() == v1::Provenance::Untrusted;
+    let provenance = if untrusted {
+        v1::Provenance::Untrusted
+    } else {
+        v1::Provenance::Owner
+    };
+    message.provenance = provenance.into();
+    message.visibility = v1::Visibility::Unspecified.into();
+    if is_person {
+        message.source = None;
+        message.at = None;
+    }
 }
 
 async fn by_route(

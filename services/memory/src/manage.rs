@@ -41,7 +41,10 @@ pub async fn remember(
 ) -> Result<v1::Memory> {
     check_text(&request.text)?;
     check_importance(request.importance)?;
-    let session = server.sessions.get(tenant, &request.session_id).await?;
+    let session = server
+        .sessions
+        .visible(principal, tenant, &request.session_id)
+        .await?;
     let own = scope::of_session(&session.key).own;
     let memory = Memory {
         id: MemoryId::new(),
@@ -79,13 +82,21 @@ pub async fn remember(
 
 pub async fn list(
     server: &MemoryServer,
+    principal: &Principal,
     tenant: TenantId,
     request: v1::ListMemoriesRequest,
 ) -> Result<v1::ListMemoriesResponse> {
     let (agent, scopes) = if request.session_id.is_empty() {
-        (AgentId::parse(&request.agent)?, vec![MemoryScope::Agent])
+        let agent = AgentId::parse(&request.agent)?;
+        if !principal.may_serve(&agent) {
+            return Err(Error::not_found("agent", agent));
+        }
+        (agent, vec![MemoryScope::Agent])
     } else {
-        let session = server.sessions.get(tenant, &request.session_id).await?;
+        let session = server
+            .sessions
+            .visible(principal, tenant, &request.session_id)
+            .await?;
         (
             session.key.agent().clone(),
             scope::of_session(&session.key).visible,
@@ -109,18 +120,37 @@ pub async fn list(
     })
 }
 
-pub async fn get(server: &MemoryServer, tenant: TenantId, text: &str) -> Result<Memory> {
+/// The memory, if there is one and the caller serves its agent.
+pub async fn get(
+    server: &MemoryServer,
+    principal: &Principal,
+    tenant: TenantId,
+    text: &str,
+) -> Result<Memory> {
     let found = server.store.get_memory(tenant, id("memory_id", text)?).await?;
-    found.ok_or_else(|| Error::not_found("memory", text))
+    found
+        .filter(|memory| principal.may_serve(&memory.agent))
+        .ok_or_else(|| Error::not_found("memory", text))
+}
+
+pub async fn delete(
+    server: &MemoryServer,
+    principal: &Principal,
+    tenant: TenantId,
+    text: &str,
+) -> Result<()> {
+    let memory = get(server, principal, tenant, text).await?;
+    server.store.delete_memory(tenant, memory.id).await
 }
 
 pub async fn update(
     server: &MemoryServer,
+    principal: &Principal,
     tenant: TenantId,
     request: v1::UpdateMemoryRequest,
 ) -> Result<v1::Memory> {
     check_importance(request.importance)?;
-    let mut memory = get(server, tenant, &request.memory_id).await?;
+    let mut memory = get(server, principal, tenant, &request.memory_id).await?;
     memory.kind = convert::kind(request.kind()).unwrap_or(memory.kind);
     if !request.text.is_empty() {
         check_text(&request.text)?;

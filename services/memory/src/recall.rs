@@ -8,7 +8,7 @@ use colloquy_proto::convert::duration_ms;
 use colloquy_proto::v1;
 use colloquy_storage::{MemoryFilter, WatermarkKey};
 use colloquy_types::policy::{self, Profile};
-use colloquy_types::{Error, MemoryId, Result, TenantId};
+use colloquy_types::{Error, MemoryId, Principal, Result, TenantId};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -23,10 +23,14 @@ const MAX_QUERY_CHARS: usize = 4_000;
 
 pub async fn recall(
     server: &MemoryServer,
+    principal: &Principal,
     tenant: TenantId,
     request: v1::RecallRequest,
 ) -> Result<v1::RecallResponse> {
-    let session = server.sessions.get(tenant, &request.session_id).await?;
+    let session = server
+        .sessions
+        .visible(principal, tenant, &request.session_id)
+        .await?;
     if request.query.trim().is_empty() {
         return Err(Error::invalid("query", "is blank"));
     }

@@ -3,7 +3,6 @@
 use crate::sessions::Sessions;
 use crate::{convert, extract, manage, recall};
 use colloquy_llm::Extractor;
-use colloquy_proto::convert::id;
 use colloquy_proto::v1::{self, memory_service_server::MemoryService};
 use colloquy_service_kit::Shutdown;
 use colloquy_service_kit::auth::{principal_of, tenant_of_request};
@@ -38,7 +37,8 @@ impl MemoryService for MemoryServer {
 
     async fn recall(&self, request: Request<v1::RecallRequest>) -> Answer<v1::RecallResponse> {
         let tenant = tenant_of_request(&request).map_err(to_status)?;
-        answer(recall::recall(self, tenant, request.into_inner()).await)
+        let principal = principal_of(&request).map_err(to_status)?;
+        answer(recall::recall(self, &principal, tenant, request.into_inner()).await)
     }
 
     async fn list_memories(
@@ -46,12 +46,14 @@ impl MemoryService for MemoryServer {
         request: Request<v1::ListMemoriesRequest>,
     ) -> Answer<v1::ListMemoriesResponse> {
         let tenant = tenant_of_request(&request).map_err(to_status)?;
-        answer(manage::list(self, tenant, request.into_inner()).await)
+        let principal = principal_of(&request).map_err(to_status)?;
+        answer(manage::list(self, &principal, tenant, request.into_inner()).await)
     }
 
     async fn get_memory(&self, request: Request<v1::GetMemoryRequest>) -> Answer<v1::GetMemoryResponse> {
         let tenant = tenant_of_request(&request).map_err(to_status)?;
-        let memory = manage::get(self, tenant, &request.into_inner().memory_id).await;
+        let principal = principal_of(&request).map_err(to_status)?;
+        let memory = manage::get(self, &principal, tenant, &request.into_inner().memory_id).await;
         answer(memory.map(|memory| v1::GetMemoryResponse {
             memory: Some(convert::memory(memory)),
         }))
@@ -62,7 +64,8 @@ impl MemoryService for MemoryServer {
         request: Request<v1::UpdateMemoryRequest>,
     ) -> Answer<v1::UpdateMemoryResponse> {
         let tenant = tenant_of_request(&request).map_err(to_status)?;
-        let memory = manage::update(self, tenant, request.into_inner()).await;
+        let principal = principal_of(&request).map_err(to_status)?;
+        let memory = manage::update(self, &principal, tenant, request.into_inner()).await;
         answer(memory.map(|memory| v1::UpdateMemoryResponse { memory: Some(memory) }))
     }
 
@@ -71,18 +74,21 @@ impl MemoryService for MemoryServer {
         request: Request<v1::DeleteMemoryRequest>,
     ) -> Answer<v1::DeleteMemoryResponse> {
         let tenant = tenant_of_request(&request).map_err(to_status)?;
-        let memory = id("memory_id", &request.into_inner().memory_id).map_err(to_status)?;
-        answer(
-            self.store
-                .delete_memory(tenant, memory)
-                .await
-                .map(|()| v1::DeleteMemoryResponse {}),
-        )
+        let principal = principal_of(&request).map_err(to_status)?;
+        let deleted = manage::delete(self, &principal, tenant, &request.into_inner().memory_id).await;
+        answer(deleted.map(|()| v1::DeleteMemoryResponse {}))
     }
 
     async fn extract(&self, request: Request<v1::ExtractRequest>) -> Answer<v1::ExtractResponse> {
         let tenant = tenant_of_request(&request).map_err(to_status)?;
-        answer(extract::extract(self, tenant, request.into_inner()).await)
+        let principal = principal_of(&request).map_err(to_status)?;
+        let request = request.into_inner();
+        let visible = self
+            .sessions
+            .visible(&principal, tenant, &request.session_id)
+            .await;
+        visible.map_err(to_status)?;
+        answer(extract::extract(self, tenant, request).await)
     }
 
     async fn consolidate(&self, _: Request<v1::ConsolidateRequest>) -> Answer<v1::ConsolidateResponse> {

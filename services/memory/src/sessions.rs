@@ -6,7 +6,7 @@ use colloquy_proto::v1::{self, get_session_request::Session as Asked, list_entri
 use colloquy_service_kit::client::request;
 use colloquy_service_kit::server::message_limit;
 use colloquy_service_kit::{InternalChannel, from_status};
-use colloquy_types::{BranchId, Entry, Error, Result, Seq, SessionKey, TenantId, TranscriptId};
+use colloquy_types::{BranchId, Entry, Error, Principal, Result, Seq, SessionKey, TenantId, TranscriptId};
 
 /// Entries of one page.
 const PAGE: u32 = 200;
@@ -57,6 +57,19 @@ impl Sessions {
             transcript: session.transcript_id.parse()?,
             branch: session.branch_id.parse()?,
         })
+    }
+
+    /// As [`get`](Self::get), for a caller who may not see them all.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, for what it may not see too.
+    pub async fn visible(&self, principal: &Principal, tenant: TenantId, id: &str) -> Result<SessionView> {
+        let session = self.get(tenant, id).await?;
+        if principal.may_see(&session.key) {
+            Ok(session)
+        } else {
+            Err(Error::not_found("session", id))
+        }
     }
 
     /// The next page of entries behind `after`.
