@@ -13,3 +13,4 @@ mod lists;
 mod structure;
 mod transcripts;
 mod turns;
+mod workers;

@@ -3,6 +3,8 @@
 use crate::error::{Error, Result};
 use crate::turn::TurnHandle;
 use crate::{Client, v1};
+use futures::FutureExt;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -186,7 +188,11 @@ where
     let done = CancellationToken::new();
     let turn = Arc::new(TurnHandle::new(client, turn, cancelled.clone()));
     let renewing = tokio::spawn(renew(turn.clone(), cancelled.clone(), done.clone()));
-    let answer = agent(turn.clone()).await;
+    // An agent that panics must not keep its turn: nothing of it is used behind the panic.
+    let answer = AssertUnwindSafe(async { agent(turn.clone()).await })
+        .catch_unwind()
+        .await;
+    let answer = answer.unwrap_or_else(|_| Err(Failure::Retry("the agent panicked".into())));
     let ended = match answer {
         Ok(answer) => commit(&turn, answer).await,
         Err(failure) => release(&turn, failure).await,

@@ -6,6 +6,7 @@ use futures::future::BoxFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// Failures in a row after which a service stops being ready; one success brings it back.
 const FAILURES_TO_LEAVE: u32 = 3;
@@ -33,19 +34,27 @@ impl Check {
 
 /// Whether traffic should come here.
 #[derive(Clone, Default)]
-pub struct Readiness(Arc<AtomicBool>);
+pub struct Readiness {
+    ready: Arc<AtomicBool>,
+    leaving: CancellationToken,
+}
 
 impl Readiness {
     pub fn get(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.ready.load(Ordering::SeqCst) && !self.leaving.is_cancelled()
     }
 
-    pub fn set(&self, ready: bool) {
-        self.0.store(ready, Ordering::SeqCst);
+    /// Not ready from now on, whatever the checks find.
+    pub fn leave(&self) {
+        self.leaving.cancel();
+    }
+
+    fn set(&self, ready: bool) {
+        self.ready.store(ready, Ordering::SeqCst);
     }
 }
 
-/// Runs the checks until the stop begins; then ready is false at once.
+/// Runs the checks until the process leaves; then ready is false at once, and stays so.
 pub async fn watch(
     checks: Vec<Check>,
     readiness: Readiness,
@@ -54,12 +63,19 @@ pub async fn watch(
 ) {
     let mut failures = vec![0_u32; checks.len()];
     loop {
-        let healthy = round(&checks, &mut failures).await && !shutdown.has_begun();
+        let healthy = tokio::select! {
+            healthy = round(&checks, &mut failures) => healthy && !shutdown.has_begun(),
+            () = readiness.leaving.cancelled() => false,
+        };
         if healthy != readiness.get() {
             tracing::info!(ready = healthy, "readiness changed");
         }
         publish(&reporter, &readiness, healthy).await;
-        if !shutdown.sleep(INTERVAL).await {
+        let left = tokio::select! {
+            slept = shutdown.sleep(INTERVAL) => !slept,
+            () = readiness.leaving.cancelled() => true,
+        };
+        if left {
             publish(&reporter, &readiness, false).await;
             return;
         }

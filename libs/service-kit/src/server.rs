@@ -136,7 +136,7 @@ pub struct Running {
 impl Running {
     /// Ready false, a pause for load balancers, then a bounded stop. `false` when something had to be ended.
     pub async fn stop(&self) -> bool {
-        self.readiness.set(false);
+        self.readiness.leave();
         tokio::time::sleep(self.drain).await;
         self.shutdown.begin();
         let clean = self.shutdown.drained(self.stop_limit).await;

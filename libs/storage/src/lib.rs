@@ -45,7 +45,7 @@ pub use tenant::{Tenant, Tenants};
 pub use transcript::{Branch, EntryPage, Marks, Order, Transcripts, Window};
 pub use turn::{
     ClaimRequest, Claimed, ClaimedTurn, CommitInput, Committed, CompactAbove, Expired, Queue, QueuedTurn,
-    Release, Renewal, Runnable, StageInput, StopScope, Stopped, TurnView, Turns, Usage,
+    Release, Renewal, Runnable, RunnableScan, StageInput, StopScope, Stopped, TurnView, Turns, Usage,
 };
 
 use async_trait::async_trait;

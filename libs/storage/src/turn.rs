@@ -198,6 +198,19 @@ pub struct Runnable {
     pub due: UnixMillis,
 }
 
+/// Which runnable sessions are looked for. No agent's backlog hides the sessions of another: each gives its `per_agent`
+/// longest due, and when those of all agents are more than `limit`, the first of each come before any second, in an
+/// order that differs from look to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunnableScan {
+    /// `None` = across tenants.
+    pub tenant: Option<TenantId>,
+    /// Due now or within this time.
+    pub horizon_ms: i64,
+    pub per_agent: u32,
+    pub limit: u32,
+}
+
 /// Everything a build of a turn needs besides the window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnView {
@@ -311,8 +324,8 @@ pub trait Turns: Send + Sync {
     /// Turns whose lease or stop deadline has passed, across tenants; oldest first.
     async fn list_expired(&self, limit: u32) -> Result<Vec<(TenantId, TurnId)>>;
 
-    /// Sessions with a waiting turn that could start now or within `horizon_ms`, across tenants; by due time.
-    async fn list_runnable(&self, horizon_ms: i64, limit: u32) -> Result<Vec<Runnable>>;
+    /// Sessions with a waiting turn that could start, by due time. See [`RunnableScan`].
+    async fn list_runnable(&self, scan: &RunnableScan) -> Result<Vec<Runnable>>;
 
     /// `NOT_FOUND` for an unknown session.
     async fn queue(&self, tenant: TenantId, session: SessionId, outcomes: u32) -> Result<Queue>;

@@ -5,7 +5,7 @@ use crate::finish::{Facts, TurnFacts};
 use crate::policies::Policies;
 use colloquy_proto::convert::{duration, duration_ms, id};
 use colloquy_proto::v1;
-use colloquy_storage::{ClaimRequest, Claimed, ClaimedTurn, HistoryStore};
+use colloquy_storage::{ClaimRequest, Claimed, ClaimedTurn, HistoryStore, RunnableScan};
 use colloquy_types::{AgentId, Fence, Result, TenantId};
 
 /// How long an unconfirmed offer stands.
@@ -92,17 +92,20 @@ pub async fn renew(
     })
 }
 
+/// Across tenants, or of the one that the call is made for.
 pub async fn runnable(
     store: &dyn HistoryStore,
+    tenant: Option<TenantId>,
     request: v1::ListRunnableRequest,
 ) -> Result<v1::ListRunnableResponse> {
-    let limit = if request.limit == 0 {
-        1_000
-    } else {
-        request.limit.min(10_000)
+    let or = |asked: u32, default: u32| if asked == 0 { default } else { asked.min(10_000) };
+    let scan = RunnableScan {
+        tenant,
+        horizon_ms: request.horizon.as_ref().map_or(0, duration_ms),
+        per_agent: or(request.per_agent, 100),
+        limit: or(request.limit, 1_000),
     };
-    let horizon = request.horizon.as_ref().map_or(0, duration_ms);
-    let (found, now) = (store.list_runnable(horizon, limit).await?, store.now().await?);
+    let (found, now) = (store.list_runnable(&scan).await?, store.now().await?);
     let wire = |session: colloquy_storage::Runnable| v1::RunnableSession {
         tenant_id: session.tenant.to_string(),
         agent: session.agent.into_string(),

@@ -242,7 +242,8 @@ impl HistoryService for History {
         &self,
         request: Request<v1::ListRunnableRequest>,
     ) -> Answer<v1::ListRunnableResponse> {
-        answer(claim::runnable(&*self.store, request.into_inner()).await)
+        let tenant = principal_of(&request).map_err(to_status)?.tenant;
+        answer(claim::runnable(&*self.store, tenant, request.into_inner()).await)
     }
 
     async fn get_queue(

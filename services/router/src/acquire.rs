@@ -166,6 +166,7 @@ async fn without_schedule(router: &Router, wanted: &Wanted, asking: &Asking) -> 
     let message = v1::ListRunnableRequest {
         horizon: None,
         limit: 500,
+        per_agent: 0,
     };
     let found = router
         .history()
@@ -173,12 +174,7 @@ async fn without_schedule(router: &Router, wanted: &Wanted, asking: &Asking) -> 
         .await
         .map_err(from_status)?
         .into_inner();
-    let own = tenant.to_string();
-    for session in found
-        .sessions
-        .into_iter()
-        .filter(|session| session.tenant_id == own)
-    {
+    for session in found.sessions {
         let served = agents.is_empty() || agents.iter().any(|agent| agent.as_str() == session.agent);
         if served
             && let Claimed::Turn(turn) = claim(router, wanted, session.session_id.parse()?, asking).await?

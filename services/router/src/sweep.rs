@@ -10,16 +10,28 @@ use colloquy_service_kit::from_status;
 use colloquy_types::queue::Lane;
 use colloquy_types::{AgentId, Result};
 use std::time::Duration;
+use tokio::time::Instant;
 
 const LIMIT: u32 = 2_000;
+/// Sessions of one agent: enough to keep its workers busy until the next sweep, and no more than that.
+const PER_AGENT: u32 = 200;
+/// Pause after a sweep, in its own durations.
+const REST: u32 = 10;
 
 pub async fn run(router: Router, config: Config) -> Result<()> {
     let horizon = i64::try_from(config.sweep_ms).unwrap_or(1_000) * 2;
-    while router
-        .shutdown
-        .sleep(Duration::from_millis(config.sweep_ms).mul_f64(rand::random_range(0.8..1.2)))
-        .await
-    {
+    let mut took = Duration::ZERO;
+    loop {
+        // A sweep over a great backlog takes its time; the database is not to do little else.
+        let pause = Duration::from_millis(config.sweep_ms).max(took * REST);
+        if !router
+            .shutdown
+            .sleep(pause.mul_f64(rand::random_range(0.8..1.2)))
+            .await
+        {
+            break;
+        }
+        let start = Instant::now();
         // Seeding half is harmless, and a call that the stop cuts off is no fault.
         tokio::select! {
             seeded = seed(&router, horizon) => if let Err(error) = seeded {
@@ -27,6 +39,7 @@ pub async fn run(router: Router, config: Config) -> Result<()> {
             },
             () = router.shutdown.begun() => break,
         }
+        took = start.elapsed();
     }
     Ok(())
 }
@@ -35,6 +48,7 @@ async fn seed(router: &Router, horizon: i64) -> Result<()> {
     let message = v1::ListRunnableRequest {
         horizon: Some(duration(horizon)),
         limit: LIMIT,
+        per_agent: PER_AGENT,
     };
     let found = router
         .history()

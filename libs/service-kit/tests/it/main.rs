@@ -49,6 +49,10 @@ fn free_ports() -> ServerConfig {
 }
 
 async fn server(roles: &[CallerRole], parts: Parts) -> Running {
+    server_with(&free_ports(), roles, parts).await
+}
+
+async fn server_with(config: &ServerConfig, roles: &[CallerRole], parts: Parts) -> Running {
     let methods = MethodRoles::from([(CHECK, roles.to_vec())]);
     let build = |_: Context| async move {
         Ok(Boot {
@@ -57,7 +61,7 @@ async fn server(roles: &[CallerRole], parts: Parts) -> Running {
         })
     };
     start(
-        &free_ports(),
+        config,
         Contract {
             descriptors: tonic_health::pb::FILE_DESCRIPTOR_SET,
         },
@@ -187,6 +191,31 @@ async fn ready_goes_false_first_and_the_stop_is_bounded() {
     assert!(!running.stop().await, "a stuck task is reported");
     assert!(!running.readiness.get());
     assert!(before.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn ready_stays_false_while_calls_are_still_taken() {
+    let config = ServerConfig {
+        drain_ms: 2_500,
+        ..free_ports()
+    };
+    let running = server_with(&config, &[CallerRole::Viewer], Parts::new("test")).await;
+    let ready = running.readiness.clone();
+    while !ready.get() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let stop = running.stop();
+    tokio::pin!(stop);
+    let mut looks = 0;
+    // The checks go on all the while and find everything well.
+    while tokio::time::timeout(Duration::from_millis(20), &mut stop)
+        .await
+        .is_err()
+    {
+        assert!(!ready.get(), "ready again after {looks} looks");
+        looks += 1;
+    }
+    assert!(looks > 50, "{looks}");
 }
 
 #[tokio::test]

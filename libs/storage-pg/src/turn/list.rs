@@ -4,7 +4,7 @@ use crate::Tx;
 use crate::fault::Fault;
 use crate::queue_state::{self, TurnRow};
 use crate::{inbox, json, session};
-use colloquy_storage::{Queue, QueuedTurn, Runnable};
+use colloquy_storage::{Queue, QueuedTurn, Runnable, RunnableScan};
 use colloquy_types::{AgentId, Fence, MessageId, Result, SessionId, TenantId, TurnId, UnixMillis};
 use sqlx::FromRow;
 use uuid::Uuid;
@@ -33,13 +33,16 @@ struct RunnableRow {
 }
 
 /// The first waiting turn of each session that runs fewer turns than it may.
-pub(super) async fn runnable(tx: &mut Tx, horizon_ms: i64, limit: u32) -> Result<Vec<Runnable>, Fault> {
-    let until = tx.now.plus(horizon_ms).0;
-    let sql =
-        "/* list_runnable */ SELECT tenant, agent, session, lane, due FROM history.list_runnable($1, $2)";
+pub(super) async fn runnable(tx: &mut Tx, scan: &RunnableScan) -> Result<Vec<Runnable>, Fault> {
+    let until = tx.now.plus(scan.horizon_ms).0;
+    let only = scan.tenant.map(|tenant| tenant.0);
+    let sql = "/* list_runnable */ SELECT tenant, agent, session, lane, due \
+               FROM history.list_runnable($1, $2, $3, $4)";
     let rows: Vec<RunnableRow> = sqlx::query_as(sql)
+        .bind(only)
         .bind(until)
-        .bind(i64::from(limit))
+        .bind(i64::from(scan.per_agent))
+        .bind(i64::from(scan.limit))
         .fetch_all(tx.conn())
         .await?;
     let runnable = rows.into_iter().map(|row| {
@@ -51,7 +54,9 @@ pub(super) async fn runnable(tx: &mut Tx, horizon_ms: i64, limit: u32) -> Result
             due: UnixMillis(row.due),
         })
     });
-    Ok(runnable.collect::<Result<_>>()?)
+    let mut runnable: Vec<Runnable> = runnable.collect::<Result<_>>()?;
+    runnable.sort_by_key(|found| (found.due, found.tenant, found.session));
+    Ok(runnable)
 }
 
 pub(super) async fn queue(

@@ -4,8 +4,8 @@
 use super::backend::{empty_database, fixture, store};
 use colloquy_storage::testsuite::populate;
 use colloquy_storage::{
-    ClaimRequest, Claimed, CommitInput, Deliveries, Order, Release, StageInput, StopScope, Transcripts,
-    Turns, Usage,
+    ClaimRequest, Claimed, CommitInput, Deliveries, Order, Release, RunnableScan, StageInput, StopScope,
+    Transcripts, Turns, Usage,
 };
 use colloquy_storage_pg::PgStore;
 use colloquy_types::message::Message;
@@ -162,7 +162,13 @@ async fn drive(url: &str, tenant: TenantId, sessions: &[SessionId]) {
         let account = AccountId::parse("acc").unwrap();
         store.claim_deliveries(tenant, &account, 10, 1_000).await.unwrap();
         store.list_expired(10).await.unwrap();
-        store.list_runnable(0, 10).await.unwrap();
+        let scan = RunnableScan {
+            tenant: None,
+            horizon_ms: 0,
+            per_agent: 10,
+            limit: 10,
+        };
+        store.list_runnable(&scan).await.unwrap();
     }
     store.close().await;
 }

@@ -4,7 +4,7 @@ use crate::Tx;
 use crate::fault::Fault;
 use crate::queue_state::{self, TurnRow};
 use crate::{inbox, json, session};
-use colloquy_storage::{Queue, QueuedTurn, Runnable};
+use colloquy_storage::{Queue, QueuedTurn, Runnable, RunnableScan};
 use colloquy_types::{AgentId, Fence, MessageId, Result, SessionId, TenantId, TurnId, UnixMillis};
 use sqlx::FromRow;
 use uuid::Uuid;
@@ -33,19 +33,24 @@ struct RunnableRow {
 }
 
 /// The first waiting turn of each session that runs fewer turns than it may.
-pub(super) async fn runnable(tx: &mut Tx, horizon_ms: i64, limit: u32) -> Result<Vec<Runnable>, Fault> {
-    let until = tx.now.plus(horizon_ms).0;
-    let sql = "/* list_runnable */ SELECT t.tenant, s.agent, t.session, t.lane, t.due FROM turns t \
-               JOIN sessions s ON s.tenant = t.tenant AND s.id = t.session \
-               WHERE t.ended IS NULL AND t.state = 'waiting' AND t.due <= ? \
+pub(super) async fn runnable(tx: &mut Tx, scan: &RunnableScan) -> Result<Vec<Runnable>, Fault> {
+    let until = tx.now.plus(scan.horizon_ms).0;
+    let only = scan.tenant.map(|tenant| tenant.0);
+    let sql = "/* list_runnable */ SELECT tenant, agent, session, lane, due FROM ( \
+               SELECT t.tenant, s.agent, t.session, t.lane, t.due, \
+               row_number() OVER (PARTITION BY t.tenant, s.agent ORDER BY t.due, t.session) AS place \
+               FROM turns t JOIN sessions s ON s.tenant = t.tenant AND s.id = t.session \
+               WHERE t.ended IS NULL AND t.state = 'waiting' AND t.due <= ? AND t.tenant = coalesce(?, t.tenant) \
                AND NOT EXISTS (SELECT 1 FROM turns e WHERE e.tenant = t.tenant AND e.session = t.session \
                AND e.ended IS NULL AND e.state = 'waiting' AND e.ord < t.ord) \
                AND (SELECT count(*) FROM turns r WHERE r.tenant = t.tenant AND r.session = t.session \
                AND r.ended IS NULL AND r.state <> 'waiting') < t.max_concurrent \
-               ORDER BY t.due, t.tenant, t.session LIMIT ?";
+               ) WHERE place <= ? ORDER BY place, random() LIMIT ?";
     let rows: Vec<RunnableRow> = sqlx::query_as(sql)
         .bind(until)
-        .bind(limit)
+        .bind(only)
+        .bind(scan.per_agent)
+        .bind(scan.limit)
         .fetch_all(tx.conn())
         .await?;
     let runnable = rows.into_iter().map(|row| {
@@ -57,7 +62,9 @@ pub(super) async fn runnable(tx: &mut Tx, horizon_ms: i64, limit: u32) -> Result
             due: UnixMillis(row.due),
         })
     });
-    Ok(runnable.collect::<Result<_>>()?)
+    let mut runnable: Vec<Runnable> = runnable.collect::<Result<_>>()?;
+    runnable.sort_by_key(|found| (found.due, found.tenant, found.session));
+    Ok(runnable)
 }
 
 pub(super) async fn queue(

@@ -10,8 +10,8 @@ mod staged;
 use crate::SqliteStore;
 use async_trait::async_trait;
 use colloquy_storage::{
-    ClaimRequest, Claimed, CommitInput, Committed, Expired, Queue, Release, Renewal, Runnable, StageInput,
-    StopScope, Stopped, TurnView, Turns,
+    ClaimRequest, Claimed, CommitInput, Committed, Expired, Queue, Release, Renewal, Runnable, RunnableScan,
+    StageInput, StopScope, Stopped, TurnView, Turns,
 };
 use colloquy_types::{Fence, Result, SessionId, TenantId, TurnId};
 
@@ -100,8 +100,8 @@ impl Turns for SqliteStore {
         Ok(list::expired(&mut self.read().await?, limit).await?)
     }
 
-    async fn list_runnable(&self, horizon_ms: i64, limit: u32) -> Result<Vec<Runnable>> {
-        Ok(list::runnable(&mut self.read().await?, horizon_ms, limit).await?)
+    async fn list_runnable(&self, scan: &RunnableScan) -> Result<Vec<Runnable>> {
+        Ok(list::runnable(&mut self.read().await?, scan).await?)
     }
 
     async fn queue(&self, tenant: TenantId, session: SessionId, outcomes: u32) -> Result<Queue> {

@@ -3,7 +3,7 @@
 use super::fixture::*;
 use crate::*;
 use colloquy_types::queue::{Lane, TurnState};
-use colloquy_types::{Fence, Message, Reason, Seq, SessionId, TurnId};
+use colloquy_types::{Fence, Message, Reason, Seq, SessionId, TenantId, TurnId};
 use std::collections::BTreeSet;
 
 pub async fn a_claim_binds_the_first_waiting_turn(f: &Fixture) {
@@ -335,15 +335,45 @@ pub async fn runnable_sessions_are_found_across_tenants(f: &Fixture) {
         due: answer.due.unwrap(),
     };
     let (first, second) = (runnable(&early, &due_early), runnable(&late, &due_late));
-    assert_eq!(
-        f.store.list_runnable(0, 10).await.unwrap(),
-        std::slice::from_ref(&first)
-    );
-    assert_eq!(
-        f.store.list_runnable(800, 10).await.unwrap(),
-        [first.clone(), second]
-    );
-    assert_eq!(f.store.list_runnable(800, 1).await.unwrap(), [first]);
+    let scan = async |tenant, horizon_ms, per_agent| {
+        let scan = RunnableScan {
+            tenant,
+            horizon_ms,
+            per_agent,
+            limit: 10,
+        };
+        f.store.list_runnable(&scan).await.unwrap()
+    };
+    assert_eq!(scan(None, 0, 10).await, std::slice::from_ref(&first));
+    assert_eq!(scan(None, 800, 10).await, [first.clone(), second.clone()]);
+    assert_eq!(scan(Some(late.tenant), 800, 10).await, [second]);
+    assert_eq!(scan(Some(TenantId::new()), 800, 10).await, []);
+}
+
+pub async fn a_backlog_hides_nobodys_sessions(f: &Fixture) {
+    let crowd = TenantId::new();
+    for _ in 0..8 {
+        let mut talk = f.talk();
+        talk.tenant = crowd;
+        talk.say("of the crowd").await;
+    }
+    let small = f.talk();
+    let own = small.say("of one").await.session;
+    let scan = async |per_agent, limit| {
+        let scan = RunnableScan {
+            tenant: None,
+            horizon_ms: 0,
+            per_agent,
+            limit,
+        };
+        f.store.list_runnable(&scan).await.unwrap()
+    };
+    let found = scan(3, 100).await;
+    assert_eq!(found.iter().filter(|one| one.tenant == crowd).count(), 3);
+    assert!(found.iter().any(|one| one.session == own));
+    // The first of each come before any second.
+    let found = scan(100, 2).await;
+    assert!(found.iter().any(|one| one.session == own), "{found:?}");
 }
 
 pub async fn the_queue_shows_what_runs_and_waits(f: &Fixture) {
