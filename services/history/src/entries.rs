@@ -4,7 +4,8 @@ use crate::{convert, finish, sessions};
 use colloquy_proto::convert::{id, optional_id};
 use colloquy_proto::v1::{self, list_entries_request::From};
 use colloquy_storage::{HistoryStore, Order};
-use colloquy_types::{Error, Principal, Result, Seq, TenantId};
+use colloquy_types::message::Visibility;
+use colloquy_types::{Entry, EntryBody, Error, Principal, Result, Seq, TenantId};
 
 pub async fn list_entries(
     store: &dyn HistoryStore,
@@ -31,7 +32,12 @@ pub async fn list_entries(
         .list_entries(tenant, transcript, branch, order, limit)
         .await?;
     Ok(v1::ListEntriesResponse {
-        entries: page.entries.into_iter().map(Into::into).collect(),
+        entries: page
+            .entries
+            .into_iter()
+            .filter(|entry| principal.own_only().is_none() || is_for_people(entry))
+            .map(Into::into)
+            .collect(),
         more: page.more,
         transcript_id: transcript.to_string(),
         branch_id: branch.to_string(),
@@ -48,4 +54,15 @@ pub async fn append(
         .append_entries(tenant, session, &finish::append_bodies(request.entries)?)
         .await?;
     Ok(v1::AppendEntriesResponse { head_seq: head.0 })
+}
+
+/// A person reads what was said to and by them: not what only the model sees, nor an agent's own state.
+fn is_for_people(entry: &Entry) -> bool {
+    match &entry.body {
+        EntryBody::Message(message) | EntryBody::CustomMessage { message, .. } => {
+            message.visibility != Visibility::Model
+        }
+        EntryBody::Custom { .. } => false,
+        _ => true,
+    }
 }

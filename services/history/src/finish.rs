@@ -143,18 +143,25 @@ pub fn counted(body: EntryBody) -> NewEntry {
 
 pub async fn stage(
     store: &dyn HistoryStore,
+    policies: &Policies,
+    facts: &TurnFacts,
     tenant: TenantId,
     request: v1::StageEntriesRequest,
 ) -> Result<v1::StageEntriesResponse> {
     if request.first < 1 {
         return Err(Error::invalid("first", "numbers start at 1"));
     }
+    let (turn, fence) = (id("turn_id", &request.turn_id)?, Fence(request.fence));
+    let limits = match facts.get(store, tenant, turn, fence).await? {
+        Some(facts) => policies.get(tenant, &facts.policy).await?.policy.limits,
+        None => Limits::default(),
+    };
     let input = StageInput {
         tenant,
-        turn: id("turn_id", &request.turn_id)?,
-        fence: Fence(request.fence),
+        turn,
+        fence,
         first: request.first,
-        entries: new_entries(request.entries, &Limits::default())?,
+        entries: new_entries(request.entries, &limits)?,
         marks: None,
     };
     Ok(v1::StageEntriesResponse {

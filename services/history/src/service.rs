@@ -165,7 +165,7 @@ impl HistoryService for History {
         request: Request<v1::StageEntriesRequest>,
     ) -> Answer<v1::StageEntriesResponse> {
         let (_, tenant, message) = open(request)?;
-        answer(finish::stage(&*self.store, tenant, message).await)
+        answer(finish::stage(&*self.store, &self.policies, &self.turns, tenant, message).await)
     }
 
     async fn report_overflow(
