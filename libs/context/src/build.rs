@@ -1,6 +1,6 @@
 //! One build: window → history mode → limit → prune → repair → recall → project → validate.
 
-use crate::budget::{Breakdown, Budget, Decision, decide, default_reserve};
+use crate::budget::{Breakdown, Budget, Decision, decide, reserve};
 use crate::compaction::trigger::{CompactionOptions, TriggerReason};
 use crate::error::{BuildError, Result};
 use crate::item::{Count, Item, Origin};
@@ -9,6 +9,7 @@ use crate::project::{Format, Projected, project};
 use crate::prune::{Moves, PruneInput, PruneOptions, Pruned, Watermarks, prune};
 use crate::receipt::{Action, PROJECTION_VERSION, Receipt, Segment, sha256};
 use crate::repair::{RepairAction, repair};
+use crate::tokens::anchor::Anchor;
 use crate::tokens::{Tokenizer, count_message};
 use crate::validate::validate;
 use crate::window::window;
@@ -92,12 +93,14 @@ pub struct BuildInput<'a> {
     pub cache_cold: bool,
     /// Tokens of the model's window.
     pub window: u32,
-    /// Tokens of it that stay free for the answer; none = [`default_reserve`].
+    /// Tokens of it that stay free for the answer, at most half; none = [`crate::budget::default_reserve`].
     pub reserve: Option<u32>,
     /// Tokens of the system prompt and the tool schemas.
     pub overhead: u32,
     /// Real tokens per 100 counted ones; 100 = as counted.
     pub calibration_percent: u32,
+    /// An earlier prompt of this branch and model whose size the provider reported, since the newest compaction.
+    pub anchor: Option<Anchor>,
     pub format: Format,
     /// The model's name, for the receipt.
     pub model: &'a str,
@@ -125,6 +128,7 @@ impl<'a> BuildInput<'a> {
             reserve: None,
             overhead: 0,
             calibration_percent: 100,
+            anchor: None,
             format,
             model: "",
             tokenizer: Tokenizer::default(),
@@ -246,10 +250,11 @@ fn receipt_of(input: &BuildInput<'_>, budget: &Budget) -> Receipt {
 fn budget(input: &BuildInput<'_>, items: &[Item<'_>]) -> Budget {
     Budget {
         window: input.window,
-        reserve: input.reserve.unwrap_or_else(|| default_reserve(input.window)),
+        reserve: reserve(input.window, input.reserve),
         tokens: breakdown(items, input.overhead),
         messages: history_messages(items),
         calibration_percent: input.calibration_percent,
+        anchor: input.anchor,
     }
 }
 

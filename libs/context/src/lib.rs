@@ -30,4 +30,4 @@ pub use item::{Item, Origin};
 pub use project::Format;
 pub use prune::{Moves, PruneOptions, Watermarks};
 pub use receipt::Receipt;
-pub use tokens::{Tokenizer, count_body, count_message};
+pub use tokens::{Counter, Tokenizer, count_body, count_message, count_overhead};

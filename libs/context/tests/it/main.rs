@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod budget;
 mod build;
 mod cases;
 mod compaction;
@@ -14,4 +15,5 @@ mod repair;
 mod support;
 mod tokens;
 mod transcripts;
+mod usage;
 mod window;
