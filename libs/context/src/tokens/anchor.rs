@@ -45,7 +45,7 @@ pub struct Anchor(Measured);
 /// How far a reported size may be from the expected one, in percent. Two calls taken together are 200.
 const FARTHEST: u64 = 170;
 /// Tokens that a provider may add unseen, whatever the prompt's size: prompts for tools, thinking, output formats.
-const UNSEEN: u64 = 2_000;
+pub(super) const UNSEEN: u64 = 2_000;
 
 impl Anchor {
     /// An anchor, where the report can be the size of that prompt: it is not 0, not more than the model's window (0 =

@@ -6,7 +6,7 @@
 //! grows by a whole prompt for each message, which no ratio explains.
 
 use super::Family;
-use super::anchor::Measured;
+use super::anchor::{Measured, UNSEEN};
 use serde::{Deserialize, Serialize};
 
 /// The least and the most real tokens per 100 counted ones that are believed.
@@ -20,9 +20,8 @@ const HEAVIEST: u64 = 16_000;
 const MEMORY: u64 = 64_000;
 /// Growth below this is mostly separators.
 const LIGHTEST: u32 = 32;
-/// Calls after which one that differs by more than a factor of two is taken for a mistake.
-const SETTLED: u32 = 5;
-/// As many of those in a row are no mistakes: the model or its use has changed.
+/// A call that differs by more than a factor of two is taken for a mistake; as many in a row are none: the expectation was
+/// wrong, or the model or its use has changed.
 const CHANGED: u32 = 8;
 
 /// What one call taught: the growth of the prompt since an earlier call of the same conversation and model.
@@ -35,13 +34,14 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Between the prompts of two calls; none where the prompt did not grow by enough to tell. The caller sees to it that
-    /// nothing was pruned or compacted in between.
+    /// Between the prompts of two calls; none where the prompt did not grow by enough to tell, or where the later report
+    /// cannot be the size of its prompt. The caller sees to it that nothing was pruned or compacted in between.
     #[must_use]
     pub fn between(before: Measured, after: Measured) -> Option<Self> {
         let counted = after.counted.checked_sub(before.counted)?;
         let real = after.reported.checked_sub(before.reported)?;
-        (counted >= LIGHTEST).then_some(Self { real, counted })
+        let is_size = u64::from(after.reported) * 100 <= u64::from(after.counted) * MOST + UNSEEN * 100;
+        (is_size && counted >= LIGHTEST).then_some(Self { real, counted })
     }
 }
 
@@ -81,8 +81,8 @@ impl Calibration {
         Self::new(Family::of(model).expected_percent_of(counted_by))
     }
 
-    /// The state after one more call. What no tokenizer explains (a ratio below 0.4 or over 3), and what differs from a
-    /// settled ratio by more than a factor of two, changes nothing, unless it goes on.
+    /// The state after one more call. What no tokenizer explains (a ratio below 0.4 or over 3), and what differs from the
+    /// ratio so far by more than a factor of two, changes nothing, unless it goes on.
     #[must_use]
     pub fn observe(self, seen: Observation) -> Self {
         let (real, counted) = (u64::from(seen.real), u64::from(seen.counted));
@@ -92,7 +92,7 @@ impl Calibration {
         }
         let expected = u64::from(self.correct(seen.counted));
         let is_near = real <= expected * 2 && expected <= real * 2;
-        if is_near || self.calls < SETTLED {
+        if is_near {
             return self.add(real, counted);
         }
         let misfits = self.misfits.saturating_add(1);

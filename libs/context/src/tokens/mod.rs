@@ -5,12 +5,14 @@
 //!
 //! | models | counted by | off by at most (ordinary texts) |
 //! |---|---|---|
-//! | OpenAI | their own vocabularies | 0; tools ± 10 % |
+//! | OpenAI | their own vocabularies | 0 |
 //! | Claude | Claude's published one | 10 %; 20 % from Opus 4.7, after its 30 % more |
 //! | Gemini | o200k | 20 % |
 //! | Llama 3 and later | cl100k | 15 % |
 //! | Mistral | o200k | 25 % |
 //! | others | characters | 40 % |
+//!
+//! What stands around the messages is known less well: see [`count_overhead`].
 //!
 //! To add a vocabulary: a variant of [`Tokenizer`] with a name that never changes, a module that counts with it, and the
 //! models it belongs to in `models`.

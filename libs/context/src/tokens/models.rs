@@ -134,6 +134,23 @@ fn is_new_claude(rest: &str) -> bool {
 
 /// Models with vocabularies of their own for which a public one is near.
 fn near(name: &str) -> Option<Family> {
+    // Llama's vocabulary is cl100k's with 28,000 tokens more.
+    const LLAMA: &[&str] = &[
+        "llama-3",
+        "llama3",
+        "llama-v3",
+        "llama-4",
+        "llama4",
+        "meta-llama-3",
+    ];
+    const MISTRAL: &[&str] = &[
+        "mistral",
+        "ministral",
+        "magistral",
+        "codestral",
+        "devstral",
+        "open-mi",
+    ];
     let family = |tokenizer, images, margin_percent| Family {
         tokenizer,
         images,
@@ -141,47 +158,26 @@ fn near(name: &str) -> Option<Family> {
         expected_percent: 100,
         margin_percent,
     };
-    let is_old_gemini = || starts(name, &["gemini-1", "gemini-2", "gemini-flash", "gemini-pro"]);
     if starts(name, &["gemini", "gemma"]) {
-        let images = if is_old_gemini() {
-            ImageRule::GeminiTiles
-        } else {
-            ImageRule::GEMINI
-        };
         Some(Family {
             // Recorded calls show one at most.
             message_overhead: 1,
-            ..family(Tokenizer::O200k, images, 20)
+            ..family(Tokenizer::O200k, gemini_images(name), 20)
         })
-    } else if starts(
-        name,
-        &[
-            "llama-3",
-            "llama3",
-            "llama-v3",
-            "llama-4",
-            "llama4",
-            "meta-llama-3",
-        ],
-    ) {
-        // Llama's vocabulary is cl100k's with 28,000 tokens more.
+    } else if starts(name, LLAMA) {
         Some(family(Tokenizer::Cl100k, ImageRule::OPENAI_TILES, 15))
-    } else if starts(name, &["pixtral"]) {
+    } else if name.starts_with("pixtral") {
         Some(family(Tokenizer::O200k, ImageRule::PIXTRAL, 25))
-    } else if starts(
-        name,
-        &[
-            "mistral",
-            "ministral",
-            "magistral",
-            "codestral",
-            "devstral",
-            "open-mi",
-        ],
-    ) {
-        Some(family(Tokenizer::O200k, ImageRule::MISTRAL, 25))
     } else {
-        None
+        starts(name, MISTRAL).then(|| family(Tokenizer::O200k, ImageRule::MISTRAL, 25))
+    }
+}
+
+fn gemini_images(name: &str) -> ImageRule {
+    if starts(name, &["gemini-1", "gemini-2", "gemini-flash", "gemini-pro"]) {
+        ImageRule::GeminiTiles
+    } else {
+        ImageRule::GEMINI
     }
 }
 
