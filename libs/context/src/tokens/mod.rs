@@ -3,7 +3,7 @@
 //! A count is made once, when an entry is appended, and stored with its tokenizer's name. What a provider reports then
 //! anchors the sum ([`anchor`]) and corrects what came since ([`calibrate`]).
 //!
-//! | models | counted by | off by at most (ordinary texts) |
+//! | models | counted by | off by about, in the sum of ordinary texts |
 //! |---|---|---|
 //! | OpenAI | their own vocabularies | 0 |
 //! | Claude | Claude's published one | 10 %; 20 % from Opus 4.7, after its 30 % more |
@@ -12,7 +12,9 @@
 //! | Mistral | o200k | 25 % |
 //! | others | characters | 40 % |
 //!
-//! What stands around the messages is known less well: see [`count_overhead`].
+//! A single message may be off by twice that. Claude and Gemini were measured on recorded calls; Llama and Mistral are put
+//! there for the kinship of their vocabularies. What stands around the messages is known less
+//! well: see [`count_overhead`].
 //!
 //! To add a vocabulary: a variant of [`Tokenizer`] with a name that never changes, a module that counts with it, and the
 //! models it belongs to in `models`.

@@ -13,7 +13,7 @@ pub struct Family {
     pub message_overhead: u32,
     /// Real tokens per 100 counted ones before anything was observed; 100 where the vocabulary is the model's own.
     pub expected_percent: u32,
-    /// How far real counts of ordinary texts may be from that, in percent; 0 = exact.
+    /// How far the real sum of ordinary texts may be from that, in percent; 0 = exact. A single message: twice that.
     pub margin_percent: u32,
 }
 
