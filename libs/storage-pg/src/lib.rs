@@ -32,6 +32,7 @@ mod key;
 mod memory;
 mod memory_ops;
 mod queue_state;
+mod receipt;
 mod session;
 mod tenant;
 mod transcript;

@@ -18,6 +18,7 @@ mod inbox;
 mod job;
 mod key;
 mod memory;
+mod receipt;
 mod session;
 mod tenant;
 pub mod terms;
@@ -40,6 +41,7 @@ pub use key::{ApiKey, ApiKeys};
 pub use memory::{
     Extraction, Memories, Memory, MemoryFilter, MemoryKind, MemoryOp, MemoryScope, Watermark, WatermarkKey,
 };
+pub use receipt::{CalibrationKey, NewReceipt, Receipt, Receipts, StoredCalibration, TurnPlace};
 pub use session::{Counters, Session, SessionFilter, SessionPatch, Sessions};
 pub use tenant::{Tenant, Tenants};
 pub use transcript::{Branch, EntryPage, Marks, Order, Transcripts, Window};
@@ -64,11 +66,11 @@ impl<T: Clocked + Tenants + ApiKeys + Agents + ChannelAccounts> ControlStore for
 
 /// What `history` keeps.
 pub trait HistoryStore:
-    Clocked + Sessions + Transcripts + Inbox + Turns + Deliveries + Jobs + Compactions
+    Clocked + Sessions + Transcripts + Inbox + Turns + Receipts + Deliveries + Jobs + Compactions
 {
 }
-impl<T: Clocked + Sessions + Transcripts + Inbox + Turns + Deliveries + Jobs + Compactions> HistoryStore
-    for T
+impl<T> HistoryStore for T where
+    T: Clocked + Sessions + Transcripts + Inbox + Turns + Receipts + Deliveries + Jobs + Compactions
 {
 }
 

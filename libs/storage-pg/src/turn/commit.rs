@@ -125,6 +125,7 @@ async fn commit(tx: &mut Tx, input: &CommitInput) -> Result<Committed, Fault> {
     let branch = append_block(tx, input, &turn, acked).await?;
     record_outcomes(tx, input, &turn, acked).await?;
     let session = count(tx, input, &turn).await?;
+    note_reported(tx, input, &turn).await?;
     delivery::insert(tx, &turn, &input.deliveries).await?;
     let compacting = write_jobs(tx, input, &turn, &session, &branch).await?;
     let committed = Committed {
@@ -170,6 +171,14 @@ async fn acknowledged(tx: &mut Tx, turn: &TurnRow, steer_through: i64) -> Result
         .max()
         .unwrap_or(0);
     Ok(turn.steer_acked.max(steer_through.min(steered)))
+}
+
+/// What the provider counted is the size of the last request.
+async fn note_reported(tx: &mut Tx, input: &CommitInput, turn: &TurnRow) -> Result<(), Fault> {
+    let sql = "/* note_reported */ SELECT history.note_reported($1, $2, $3)";
+    let query = sqlx::query(sql).bind(turn.tenant).bind(turn.id);
+    query.bind(input.usage.context_tokens).execute(tx.conn()).await?;
+    Ok(())
 }
 
 async fn append_block(

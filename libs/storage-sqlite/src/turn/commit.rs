@@ -20,6 +20,7 @@ pub(super) async fn commit(tx: &mut Tx, input: &CommitInput) -> Result<Committed
     let branch = append_block(tx, input, &turn, acked).await?;
     record_outcomes(tx, input, &turn, acked).await?;
     let session = count(tx, input, &turn).await?;
+    note_reported(tx, input, &turn).await?;
     delivery::insert(tx, &turn, &input.deliveries).await?;
     let compacting = write_jobs(tx, input, &turn, &session, &branch).await?;
     let committed = Committed {
@@ -71,6 +72,18 @@ async fn acknowledged(tx: &mut Tx, turn: &TurnRow, steer_through: i64) -> Result
         .max()
         .unwrap_or(0);
     Ok(turn.steer_acked.max(steer_through.min(steered)))
+}
+
+/// What the provider counted is the size of the last request.
+async fn note_reported(tx: &mut Tx, input: &CommitInput, turn: &TurnRow) -> Result<(), Fault> {
+    let sql = "/* note_reported */ UPDATE receipts SET reported = ? WHERE tenant = ? AND turn = ? \
+               AND build = (SELECT max(build) FROM receipts WHERE tenant = ? AND turn = ?)";
+    if input.usage.context_tokens > 0 {
+        let query = sqlx::query(sql).bind(input.usage.context_tokens);
+        let query = query.bind(turn.tenant).bind(turn.id);
+        query.bind(turn.tenant).bind(turn.id).execute(tx.conn()).await?;
+    }
+    Ok(())
 }
 
 async fn append_block(

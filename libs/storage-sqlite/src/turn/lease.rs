@@ -10,7 +10,7 @@ use colloquy_types::queue::TurnState;
 use colloquy_types::{AgentId, BranchId, Epoch, Error, Fence, Result, Seq, TenantId, TranscriptId, TurnId};
 
 /// The turn, if it is held under the fence: running or stopping. Else `FENCED`, `NOT_FOUND` for an unknown one.
-pub(super) async fn held(
+pub(crate) async fn held(
     tx: &mut Tx,
     tenant: TenantId,
     turn: TurnId,
@@ -25,7 +25,7 @@ pub(super) async fn held(
 }
 
 /// The first sign of life after an offer starts the lease.
-pub(super) async fn confirm(tx: &mut Tx, row: &mut TurnRow) -> Result<(), Fault> {
+pub(crate) async fn confirm(tx: &mut Tx, row: &mut TurnRow) -> Result<(), Fault> {
     if row.confirmed {
         return Ok(());
     }

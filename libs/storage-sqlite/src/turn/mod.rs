@@ -7,6 +7,8 @@ mod lease;
 mod list;
 mod staged;
 
+pub(crate) use lease::{confirm, held};
+
 use crate::SqliteStore;
 use async_trait::async_trait;
 use colloquy_storage::{

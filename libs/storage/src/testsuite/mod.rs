@@ -30,6 +30,7 @@ pub mod job;
 pub mod job_end;
 pub mod key;
 pub mod memory;
+pub mod receipt;
 pub mod session;
 pub mod steer;
 pub mod stop;
@@ -41,7 +42,7 @@ pub mod turn_end;
 pub use fixture::{DatabaseClock, Fixture, Store, populate};
 
 /// Cases of the whole suite: lowered only on purpose.
-pub const CASE_COUNT: usize = 138;
+pub const CASE_COUNT: usize = 143;
 
 /// Every case by category; `$then!` is called with the arguments in brackets in front of the list.
 #[doc(hidden)]
@@ -159,6 +160,13 @@ macro_rules! __conformance_cases {
                 a_commit_takes_in_acknowledged_steers,
                 a_reoffer_contains_acknowledged_steers,
                 a_stopped_turn_ends_its_steers,
+            }
+            receipt {
+                builds_of_a_turn_count_from_one,
+                only_the_holder_keeps_receipts,
+                a_commit_notes_what_the_provider_counted,
+                a_turns_place_is_known_before_and_after_its_end,
+                a_calibration_is_set_by_compare_and_set,
             }
             delivery {
                 a_delivery_is_offered_whole,
@@ -295,6 +303,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("turn_end", include_str!("turn_end.rs")),
     ("stop", include_str!("stop.rs")),
     ("steer", include_str!("steer.rs")),
+    ("receipt", include_str!("receipt.rs")),
     ("delivery", include_str!("delivery.rs")),
     ("job", include_str!("job.rs")),
     ("job_end", include_str!("job_end.rs")),

@@ -352,9 +352,8 @@ pub async fn runnable_sessions_are_found_across_tenants(f: &Fixture) {
 
 pub async fn a_backlog_hides_nobodys_sessions(f: &Fixture) {
     let crowd = TenantId::new();
-    for _ in 0..8 {
-        let mut talk = f.talk();
-        talk.tenant = crowd;
+    for peer in 0..8 {
+        let talk = f.talk_of(crowd, "default", &peer.to_string());
         talk.say("of the crowd").await;
     }
     let small = f.talk();
