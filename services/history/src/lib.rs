@@ -10,6 +10,7 @@ mod config;
 mod context;
 mod convert;
 mod deliveries;
+mod each;
 mod entries;
 mod finish;
 mod jobs;

@@ -2,9 +2,10 @@
 //! under the session's lock, so it does not matter who comes first.
 
 use crate::Config;
+use crate::each::each;
 use colloquy_service_kit::Shutdown;
 use colloquy_storage::{Expired, HistoryStore};
-use colloquy_types::Result;
+use colloquy_types::{Result, TenantId, TurnId};
 use std::sync::Arc;
 
 const BATCH: u32 = 200;
@@ -19,18 +20,25 @@ pub async fn run(store: Arc<dyn HistoryStore>, config: Config, shutdown: Shutdow
 }
 
 async fn sweep(store: &dyn HistoryStore) -> Result<()> {
-    for (tenant, turn) in store.list_expired(BATCH).await? {
-        match store.expire(tenant, turn).await? {
-            Expired::Requeued { .. } => {
-                tracing::info!(%turn, "lost turn is offered again");
-                metrics::counter!("colloquy_turns_expired_total", "end" => "requeued").increment(1);
-            }
-            Expired::Ended { outcome, .. } => {
-                tracing::info!(%turn, outcome = outcome.as_str(), "turn ended by its deadline");
-                metrics::counter!("colloquy_turns_expired_total", "end" => "ended").increment(1);
-            }
-            Expired::NotExpired => {}
+    let expired = store.list_expired(BATCH).await?;
+    each("turn cannot be ended", expired, |tenant, turn| {
+        expire(store, tenant, turn)
+    })
+    .await;
+    Ok(())
+}
+
+async fn expire(store: &dyn HistoryStore, tenant: TenantId, turn: TurnId) -> Result<()> {
+    match store.expire(tenant, turn).await? {
+        Expired::Requeued { .. } => {
+            tracing::info!(%turn, "lost turn is offered again");
+            metrics::counter!("colloquy_turns_expired_total", "end" => "requeued").increment(1);
         }
+        Expired::Ended { outcome, .. } => {
+            tracing::info!(%turn, outcome = outcome.as_str(), "turn ended by its deadline");
+            metrics::counter!("colloquy_turns_expired_total", "end" => "ended").increment(1);
+        }
+        Expired::NotExpired => {}
     }
     Ok(())
 }
