@@ -109,15 +109,16 @@ fn options(memory: &policy::Memory, limit: u32) -> RankOptions {
     }
 }
 
-/// The best results that fit, in order.
+/// The best results that fit, in order: one that is too long does not keep out a shorter one behind it.
 fn within_budget(ranked: Vec<Ranked>, budget: u32) -> Vec<Ranked> {
     let mut left = budget;
     let mut fits = |ranked: &Ranked| {
         let tokens = Tokenizer::default().count_text(&ranked.memory.text);
-        left = left.saturating_sub(tokens);
-        left > 0
+        let rest = left.checked_sub(tokens);
+        left = rest.unwrap_or(left);
+        rest.is_some()
     };
-    ranked.into_iter().take_while(|ranked| fits(ranked)).collect()
+    ranked.into_iter().filter(|ranked| fits(ranked)).collect()
 }
 
 #[allow(clippy::cast_possible_truncation)] // scores within 0 to 1
@@ -127,5 +128,65 @@ fn result(ranked: Ranked) -> v1::RecallResult {
         lexical: ranked.lexical as f32,
         recency: ranked.recency as f32,
         memory: Some(crate::convert::memory(ranked.memory)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use colloquy_storage::{Memory, MemoryKind, MemoryScope};
+    use colloquy_types::message::Provenance;
+    use colloquy_types::{AgentId, UnixMillis};
+
+    fn ranked(text: &str) -> Ranked {
+        let at = UnixMillis(1_800_000_000_000);
+        let memory = Memory {
+            id: MemoryId::new(),
+            tenant: TenantId::new(),
+            agent: AgentId::parse("a").unwrap(),
+            scope: MemoryScope::Agent,
+            kind: MemoryKind::Knowledge,
+            text: text.into(),
+            importance: 0.5,
+            confidence: 0.8,
+            provenance: Provenance::Owner,
+            sources: vec![],
+            valid_from: at,
+            valid_to: None,
+            supersedes: None,
+            recall_count: 0,
+            created: at,
+            updated: at,
+        };
+        Ranked {
+            memory,
+            score: 1.0,
+            lexical: 1.0,
+            recency: 1.0,
+        }
+    }
+
+    fn kept(texts: &[&str], budget: u32) -> Vec<String> {
+        within_budget(texts.iter().map(|text| ranked(text)).collect(), budget)
+            .into_iter()
+            .map(|ranked| ranked.memory.text)
+            .collect()
+    }
+
+    #[test]
+    fn a_memory_that_fits_exactly_is_kept() {
+        let tokens = Tokenizer::default().count_text("the bike is red");
+        assert_eq!(kept(&["the bike is red"], tokens), ["the bike is red"]);
+        assert!(kept(&["the bike is red"], tokens - 1).is_empty());
+    }
+
+    #[test]
+    fn one_that_does_not_fit_keeps_out_none_behind_it() {
+        let long = "the bike is red ".repeat(50);
+        let budget = Tokenizer::default().count_text("short") * 2;
+        assert_eq!(
+            kept(&["short", &long, "short", "short"], budget),
+            ["short", "short"]
+        );
     }
 }
