@@ -1,11 +1,11 @@
 //! Settings of a model.
 
 use crate::ModelError;
+use colloquy_types::redact::{blanked, redacted_url};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-const BLANKED: &str = "********";
 /// Longest time that one call may be given.
 const LONGEST_S: u64 = 3_600;
 /// Smallest window that a prompt, a chunk and an answer find room in.
@@ -60,13 +60,8 @@ impl ModelConfig {
     /// With the key blanked, and a password in the URL.
     #[must_use]
     pub fn redacted(&self) -> Self {
-        let api_key = if self.api_key.is_empty() {
-            String::new()
-        } else {
-            BLANKED.into()
-        };
         Self {
-            api_key,
+            api_key: blanked(&self.api_key),
             base_url: redacted_url(&self.base_url),
             ..self.clone()
         }
@@ -90,17 +85,6 @@ impl ModelConfig {
             return Ok(());
         };
         Err(ModelError::Unsupported(wrong))
-    }
-}
-
-fn redacted_url(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return url.to_owned();
-    };
-    let host_end = rest.find('/').unwrap_or(rest.len());
-    match rest[..host_end].rfind('@') {
-        Some(at) => format!("{scheme}://{BLANKED}{}", &rest[at..]),
-        None => url.to_owned(),
     }
 }
 

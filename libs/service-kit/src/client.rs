@@ -2,7 +2,7 @@
 
 use crate::TENANT_METADATA;
 use crate::trace::propagate;
-use colloquy_types::{Error, Result, TenantId};
+use colloquy_types::{Error, Result, TenantId, redacted_url};
 use std::time::Duration;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
@@ -68,7 +68,8 @@ pub fn untenanted<T>(message: T) -> Request<T> {
 /// # Errors
 /// `INVALID_FIELD` when the URL is none.
 pub fn channel(url: &str) -> Result<Channel> {
-    let invalid = |error| Error::invalid("services", format!("`{url}` is not a URL: {error}"));
+    let shown = redacted_url(url);
+    let invalid = |error| Error::invalid("services", format!("`{shown}` is not a URL: {error}"));
     let endpoint = Endpoint::from_shared(url.to_owned()).map_err(invalid)?;
     Ok(configure(endpoint).connect_lazy())
 }

@@ -12,6 +12,7 @@ pub mod key;
 pub mod message;
 pub mod policy;
 pub mod queue;
+pub mod redact;
 pub mod scope;
 pub mod silent;
 
@@ -22,4 +23,5 @@ pub use ids::*;
 pub use key::{ChatKind, SessionKey};
 pub use message::{Author, Message, Part, Provenance, Role, Route, Source};
 pub use policy::Policy;
+pub use redact::redacted_url;
 pub use scope::{Principal, Role as CallerRole};

@@ -4,6 +4,7 @@ use colloquy_llm::ModelConfig;
 use colloquy_service_kit::ServerConfig;
 use colloquy_service_kit::config::{ConfigError, environment, load};
 use colloquy_service_kit::telemetry::TelemetryConfig;
+use colloquy_types::redact::{blanked, redacted_url};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -106,35 +107,26 @@ impl Config {
     pub fn redacted(&self) -> Result<String, toml::ser::Error> {
         let mut shown = self.clone();
         for secret in [&mut shown.auth.service_key, &mut shown.auth.operator_key] {
-            if !secret.is_empty() {
-                *secret = "********".into();
-            }
+            *secret = blanked(secret);
         }
+        let services = &mut shown.services;
         let urls = [
             &mut shown.postgres.url,
             &mut shown.postgres.owner_url,
             &mut shown.redis.url,
             &mut shown.nats.url,
+            &mut services.control,
+            &mut services.history,
+            &mut services.router,
+            &mut services.memory,
+            &mut services.compactor,
+            &mut services.ingress,
         ];
         for url in urls {
-            *url = redact_url(url);
+            *url = redacted_url(url);
         }
         shown.model = shown.model.redacted();
         toml::to_string_pretty(&shown)
-    }
-}
-
-/// `scheme://user:password@host` without the password.
-fn redact_url(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return url.to_owned();
-    };
-    match rest.rsplit_once('@') {
-        Some((user, host)) => {
-            let user = user.split(':').next().unwrap_or_default();
-            format!("{scheme}://{user}:********@{host}")
-        }
-        None => url.to_owned(),
     }
 }
 
@@ -142,12 +134,34 @@ fn redact_url(url: &str) -> String {
 mod tests {
     use super::*;
 
+    /// Sets every text of the settings to `value`, whatever section it is in.
+    fn filled(value: &str) -> Config {
+        fn fill(node: &mut serde_json::Value, value: &str) {
+            match node {
+                serde_json::Value::String(text) if text.is_empty() => *text = value.to_owned(),
+                serde_json::Value::Object(object) => object.values_mut().for_each(|node| fill(node, value)),
+                _ => {}
+            }
+        }
+        let mut root = serde_json::to_value(Config::default()).unwrap();
+        fill(&mut root, value);
+        serde_json::from_value(root).unwrap()
+    }
+
     #[test]
-    fn passwords_are_not_printed() {
-        assert_eq!(
-            redact_url("postgres://app:s3cret@db:5432/x"),
-            "postgres://app:********@db:5432/x"
-        );
-        assert_eq!(redact_url("redis://cache:6379"), "redis://cache:6379");
+    fn a_secret_of_an_address_is_printed_from_no_setting() {
+        for address in [
+            "postgres://h/db?user=u&password=SECRET",
+            "nats://SECRET@host:4222",
+            "redis://:SECRET@cache:6379",
+        ] {
+            let mut config = filled(address);
+            // Plain names, no place for an address.
+            config.sqlite.path.clear();
+            config.model.name.clear();
+            config.model.embedding_name.clear();
+            let shown = config.redacted().unwrap();
+            assert!(!shown.contains("SECRET"), "{shown}");
+        }
     }
 }

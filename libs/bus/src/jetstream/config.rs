@@ -2,7 +2,7 @@
 
 use crate::ACK_WAIT;
 use async_nats::ServerAddr;
-use colloquy_types::{Error, Result};
+use colloquy_types::{Error, Result, redacted_url};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -59,22 +59,11 @@ impl NatsConfig {
 
 impl fmt::Debug for NatsConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let urls: Vec<String> = self.url.split(',').map(redacted).collect();
         f.debug_struct("NatsConfig")
-            .field("url", &urls.join(","))
+            .field("url", &redacted_url(&self.url))
             .field("prefix", &self.prefix)
             .field("ack_wait_ms", &self.ack_wait_ms)
             .finish()
-    }
-}
-
-/// The URL without user, password and parameters.
-fn redacted(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://********@{host}"),
-        (None, Some((_, host))) => format!("********@{host}"),
-        _ => url.to_owned(),
     }
 }
 

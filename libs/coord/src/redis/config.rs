@@ -1,5 +1,6 @@
 //! How Redis is reached.
 
+use colloquy_types::redacted_url;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -37,20 +38,10 @@ impl RedisConfig {
 impl fmt::Debug for RedisConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisConfig")
-            .field("url", &redacted(&self.url))
+            .field("url", &redacted_url(&self.url))
             .field("prefix", &self.prefix)
             .field("timeout_ms", &self.timeout_ms)
             .finish()
-    }
-}
-
-/// The URL without user, password and parameters.
-fn redacted(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://********@{host}"),
-        (None, Some((_, host))) => format!("********@{host}"),
-        _ => url.to_owned(),
     }
 }
 
@@ -63,7 +54,6 @@ mod tests {
         let shown = format!("{:?}", RedisConfig::new("rediss://app:s3c@ret@cache:6379/1"));
         assert!(shown.contains("rediss://********@cache:6379/1"), "{shown}");
         assert!(!shown.contains("s3c"), "{shown}");
-        assert_eq!(redacted("redis://cache:6379"), "redis://cache:6379");
     }
 
     #[test]
