@@ -3,11 +3,17 @@
 use super::NatsConfig;
 use crate::{DUPLICATE_WINDOW, JobMessage};
 use async_nats::jetstream::consumer::{AckPolicy, pull};
-use async_nats::jetstream::stream::{Config, RetentionPolicy};
+use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy};
 use std::time::Duration;
 
 /// Offers older than this are worthless: the relay publishes again.
 const MAX_AGE: Duration = Duration::from_secs(3_600);
+/// Offers on the server at a time. A full stream refuses the newest rather than forget the oldest: the job table is
+/// the queue of record, so the relay says it and offers the job again later, by when the workers have made room.
+/// Enough for 25,000 tenants with the 8 offers that the relay has under way for each.
+const MAX_MESSAGES: i64 = 200_000;
+/// An offer takes some 300 bytes. The server sets this much of its storage aside when the stream is made.
+const MAX_BYTES: i64 = 128 << 20;
 
 pub fn stream_name(prefix: &str) -> String {
     format!("{}_JOBS", prefix.to_uppercase())
@@ -25,6 +31,9 @@ pub fn stream(config: &NatsConfig) -> Config {
         retention: RetentionPolicy::WorkQueue,
         duplicate_window: DUPLICATE_WINDOW,
         max_age: MAX_AGE,
+        max_messages: MAX_MESSAGES,
+        max_bytes: MAX_BYTES,
+        discard: DiscardPolicy::New,
         ..Default::default()
     }
 }

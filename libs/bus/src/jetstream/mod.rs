@@ -58,7 +58,11 @@ impl JetStreamBus {
             jetstream,
             config,
         };
-        bus.stream().await?;
+        // A stream of an earlier version gets today's limits.
+        bus.jetstream
+            .create_or_update_stream(definitions::stream(&bus.config))
+            .await
+            .map_err(unavailable)?;
         Ok(bus)
     }
 

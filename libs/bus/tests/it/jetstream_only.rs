@@ -1,7 +1,7 @@
 //! A store that is lost, and settings that do not fit.
 
-use crate::jetstream;
 use crate::suite::message;
+use crate::{config, jetstream};
 use colloquy_bus::{Bus, JetStreamBus, NatsConfig, Subscription};
 use colloquy_types::Reason;
 use std::time::Duration;
@@ -56,4 +56,44 @@ async fn a_url_that_is_none_is_refused_without_repeating_it() {
     let error = refused.err().unwrap();
     assert_eq!(error.reason, Reason::InvalidField, "{error}");
     assert!(!error.to_string().contains("s3cret"));
+}
+
+#[tokio::test]
+async fn a_stream_of_an_earlier_version_is_given_its_limits() {
+    let Some(config) = config() else { return };
+    let raw = async_nats::jetstream::new(async_nats::connect(&config.url).await.unwrap());
+    let name = format!("{}_JOBS", config.prefix.to_uppercase());
+    raw.create_stream(async_nats::jetstream::stream::Config {
+        name: name.clone(),
+        subjects: vec![format!("{}.jobs.>", config.prefix)],
+        retention: async_nats::jetstream::stream::RetentionPolicy::WorkQueue,
+        ..Default::default()
+    })
+    .await
+    .unwrap();
+    let bus = JetStreamBus::open(config).await.unwrap();
+    let limits = raw.get_stream(&name).await.unwrap().cached_info().config.clone();
+    assert!(limits.max_messages > 0 && limits.max_bytes > 0, "{limits:?}");
+    bus.wipe().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_full_stream_refuses_the_newest_and_keeps_the_rest() {
+    let Some(config) = config() else { return };
+    let bus = JetStreamBus::open(config.clone()).await.unwrap();
+    let raw = async_nats::jetstream::new(async_nats::connect(&config.url).await.unwrap());
+    let name = format!("{}_JOBS", config.prefix.to_uppercase());
+    let mut full = raw.get_stream(&name).await.unwrap().cached_info().config.clone();
+    full.max_messages = 1;
+    raw.update_stream(full).await.unwrap();
+
+    let (first, second) = (message(), message());
+    bus.publish(&first).await.unwrap();
+    let refused = bus.publish(&second).await.unwrap_err();
+    assert_eq!(refused.reason, Reason::Dependency, "{refused}");
+    let mut messages = bus.subscribe(&first.kind).await.unwrap();
+    let delivered = job(&mut messages).await;
+    assert_eq!(delivered.message, first);
+    delivered.receipt.ack().await.unwrap();
+    bus.wipe().await.unwrap();
 }

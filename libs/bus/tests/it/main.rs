@@ -15,6 +15,10 @@ const ACK_WAIT: Duration = Duration::from_millis(1_500);
 /// A stream of its own per test, so that one can lose its store without another noticing. None when there is no
 /// server and none is required.
 async fn jetstream() -> Option<JetStreamBus> {
+    Some(JetStreamBus::open(config()?).await.unwrap())
+}
+
+fn config() -> Option<NatsConfig> {
     static TESTS: AtomicU32 = AtomicU32::new(0);
     let Ok(url) = std::env::var("COLLOQUY_TEST_NATS_URL") else {
         let required = std::env::var_os("COLLOQUY_TEST_REQUIRE_SERVERS").is_some();
@@ -23,12 +27,11 @@ async fn jetstream() -> Option<JetStreamBus> {
         return None;
     };
     let number = TESTS.fetch_add(1, Ordering::SeqCst);
-    let config = NatsConfig {
+    Some(NatsConfig {
         prefix: format!("test{}x{number}", std::process::id()),
         ack_wait_ms: 1_500,
         ..NatsConfig::new(&url)
-    };
-    Some(JetStreamBus::open(config).await.unwrap())
+    })
 }
 
 macro_rules! stamp {
