@@ -64,7 +64,7 @@ impl ApiKeys for PgStore {
     }
 }
 
-async fn create(tx: &mut Tx, key: &ApiKey) -> Result<(), Fault> {
+pub async fn create(tx: &mut Tx, key: &ApiKey) -> Result<(), Fault> {
     let created = tx.now.0;
     let sql = "/* create_key */ INSERT INTO api_keys \
                (tenant, id, secret_hash, name, roles, subject, account, agents, created) \

@@ -2,9 +2,10 @@
 
 use crate::cursor::{self, Cursor};
 use crate::fault::Fault;
+use crate::key;
 use crate::{PgStore, Tx};
 use async_trait::async_trait;
-use colloquy_storage::{Page, PageRequest, Tenant, Tenants};
+use colloquy_storage::{ApiKey, Page, PageRequest, Tenant, Tenants};
 use colloquy_types::{Error, Reason, Result, TenantId, UnixMillis};
 use sqlx::FromRow;
 use uuid::Uuid;
@@ -31,6 +32,14 @@ impl Tenants for PgStore {
     async fn create_tenant(&self, id: TenantId, name: &str) -> Result<Tenant> {
         let mut tx = self.write(id).await?;
         let tenant = create(&mut tx, id, name).await?;
+        tx.commit().await?;
+        Ok(tenant)
+    }
+
+    async fn create_tenant_with_key(&self, id: TenantId, name: &str, first_key: &ApiKey) -> Result<Tenant> {
+        let mut tx = self.write(id).await?;
+        let tenant = create(&mut tx, id, name).await?;
+        key::create(&mut tx, first_key).await?;
         tx.commit().await?;
         Ok(tenant)
     }

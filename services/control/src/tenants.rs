@@ -10,9 +10,11 @@ pub async fn create(
     request: v1::CreateTenantRequest,
 ) -> Result<v1::CreateTenantResponse> {
     convert::check_name("name", &request.name, 200)?;
-    let tenant = store.create_tenant(TenantId::new(), &request.name).await?;
-    let minted = keys::mint(tenant.id, "first admin", vec![CallerRole::Admin], "admin");
-    store.create_key(&minted.row).await?;
+    let id = TenantId::new();
+    let minted = keys::mint(id, "first admin", vec![CallerRole::Admin], "admin");
+    let tenant = store
+        .create_tenant_with_key(id, &request.name, &minted.row)
+        .await?;
     Ok(v1::CreateTenantResponse {
         tenant: Some(convert::tenant(tenant)),
         admin_key: minted.text,

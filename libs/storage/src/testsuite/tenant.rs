@@ -2,7 +2,22 @@
 
 use super::fixture::*;
 use crate::*;
-use colloquy_types::{Reason, TenantId};
+use colloquy_types::{CallerRole, KeyId, Reason, TenantId, UnixMillis};
+
+fn admin(tenant: TenantId) -> ApiKey {
+    ApiKey {
+        id: KeyId::new(),
+        tenant,
+        secret_hash: vec![7],
+        name: "first admin".to_owned(),
+        roles: vec![CallerRole::Admin],
+        subject: "admin".to_owned(),
+        account: None,
+        agents: vec![],
+        created: UnixMillis(0),
+        revoked: None,
+    }
+}
 
 pub async fn a_tenant_is_created_and_found(f: &Fixture) {
     let id = TenantId::new();
@@ -26,6 +41,28 @@ pub async fn a_tenants_name_is_taken_once(f: &Fixture) {
         Reason::Conflict,
     );
     f.store.create_tenant(TenantId::new(), "acme").await.unwrap();
+}
+
+pub async fn a_tenant_comes_with_its_first_key(f: &Fixture) {
+    let key = admin(TenantId::new());
+    let made = f.store.create_tenant_with_key(key.tenant, "Acme", &key).await;
+    assert_eq!(f.store.get_tenant(key.tenant).await.unwrap(), Some(made.unwrap()));
+    let stored = f.store.get_key(key.tenant, key.id).await.unwrap().unwrap();
+    assert_eq!((stored.secret_hash, stored.roles), (key.secret_hash, key.roles));
+}
+
+pub async fn a_tenant_without_its_first_key_is_none(f: &Fixture) {
+    let key = admin(TenantId::new());
+    f.store.create_key(&key).await.unwrap();
+    let made = f.store.create_tenant_with_key(key.tenant, "Acme", &key).await;
+    made.expect_err("the key's id is taken");
+    assert_eq!(f.store.get_tenant(key.tenant).await.unwrap(), None);
+
+    let key = admin(TenantId::new());
+    f.store.create_tenant(TenantId::new(), "Acme").await.unwrap();
+    let made = f.store.create_tenant_with_key(key.tenant, "Acme", &key).await;
+    refused(made, Reason::Conflict);
+    assert_eq!(f.store.get_key(key.tenant, key.id).await.unwrap(), None);
 }
 
 pub async fn tenants_are_listed_by_creation(f: &Fixture) {
