@@ -5,7 +5,9 @@ use colloquy_storage::testsuite::{DatabaseClock, Fixture};
 use colloquy_storage_pg::{PgOptions, PgStore, migrate};
 use colloquy_types::{ManualClock, UnixMillis};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -49,12 +51,43 @@ fn database(server: &str, name: &str) -> String {
     }
 }
 
+/// Of every file of a folder, by name and content.
+fn fingerprint(folder: &Path) -> u64 {
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .collect();
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        file.file_name().hash(&mut hasher);
+        std::fs::read(&file).unwrap().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+#[test]
+fn every_migration_is_part_of_the_templates_name() {
+    let folder = std::env::temp_dir().join(format!("colloquy-migrations-{}", Uuid::new_v4().simple()));
+    std::fs::create_dir(&folder).unwrap();
+    let mut names = HashSet::new();
+    for (file, sql) in [
+        ("0001_a.sql", "a"),
+        ("0002_b.sql", "b"),
+        ("0003_c.sql", "c"),
+        ("0003_c.sql", "changed"),
+        ("0004_d.sql", ""),
+    ] {
+        std::fs::write(folder.join(file), sql).unwrap();
+        assert!(names.insert(fingerprint(&folder)), "{file} makes no difference");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 /// Named by the schema, so that one is made per schema and server, by whoever comes first.
 async fn template(connection: &mut PgConnection, server: &str) -> String {
-    let mut hasher = DefaultHasher::new();
-    include_str!("../../migrations/0001_store.sql").hash(&mut hasher);
-    include_str!("../../migrations/0002_hot_path.sql").hash(&mut hasher);
-    let name = format!("colloquy_template_{:016x}", hasher.finish());
+    let migrations = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    let name = format!("colloquy_template_{:016x}", fingerprint(&migrations));
     sqlx::query("SELECT pg_advisory_lock(4711)")
         .execute(&mut *connection)
         .await
