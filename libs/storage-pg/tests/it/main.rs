@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test may panic
 
 mod backend;
+mod deployed;
 mod isolation;
 mod plans;
 
