@@ -23,6 +23,7 @@ pub mod compaction;
 pub mod compaction_end;
 pub mod delivery;
 pub mod effect;
+mod everything;
 mod fixture;
 pub mod inbox;
 pub mod isolation;
@@ -39,6 +40,7 @@ pub mod transcript;
 pub mod turn;
 pub mod turn_end;
 
+pub use everything::write_everything;
 pub use fixture::{DatabaseClock, Fixture, Store, populate};
 
 /// Cases of the whole suite: lowered only on purpose.
