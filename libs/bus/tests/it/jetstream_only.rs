@@ -1,7 +1,7 @@
 //! A store that is lost, and settings that do not fit.
 
 use crate::suite::message;
-use crate::{config, jetstream};
+use crate::{config, open};
 use colloquy_bus::{Bus, JetStreamBus, NatsConfig, Subscription};
 use colloquy_types::Reason;
 use std::time::Duration;
@@ -24,7 +24,7 @@ async fn job(messages: &mut Box<dyn Subscription>) -> colloquy_bus::Delivered {
 
 #[tokio::test]
 async fn a_publication_makes_a_lost_store_again() {
-    let Some(bus) = jetstream().await else { return };
+    let Some(bus) = open().await else { return };
     let one = message();
     let mut messages = bus.subscribe(&one.kind).await.unwrap();
     bus.wipe().await.unwrap();
@@ -37,7 +37,7 @@ async fn a_publication_makes_a_lost_store_again() {
 
 #[tokio::test]
 async fn a_store_lost_under_a_waiting_subscriber_is_made_again() {
-    let Some(bus) = jetstream().await else { return };
+    let Some(bus) = open().await else { return };
     let one = message();
     let mut messages = bus.subscribe(&one.kind).await.unwrap();
     let waiter = tokio::spawn(async move { job(&mut messages).await });
