@@ -1,14 +1,26 @@
 //! Bad input: a clear status each, nothing stored, nothing crashed.
 
-use colloquy_client::{Client, v1};
-use colloquy_tests::cluster::Embedded;
+use colloquy_client::v1;
+use colloquy_tests::both_ways;
 use colloquy_tests::people::{Tenant, check_echoes, update};
 use colloquy_tests::raw::{Caller, call};
+use colloquy_tests::server::Server;
 use serde_json::json;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tonic::{Code, Request};
+
+both_ways! {
+    webhooks_answer_bad_bodies_clearly,
+    a_body_that_is_too_large_is_refused_as_soon_as_it_is,
+    a_call_that_is_no_text_or_too_large_is_refused,
+    a_submit_with_a_deadline_of_a_millisecond_can_be_repeated,
+    submits_answer_bad_requests_clearly,
+    a_deadline_of_a_millisecond_is_kept_and_harms_nothing,
+    an_idempotency_key_stands_for_one_content,
+    a_policy_that_cannot_work_is_refused_with_its_path,
+}
 
 fn submit(target: v1::submit_request::Target, text: &str) -> v1::SubmitRequest {
     v1::SubmitRequest {
@@ -24,7 +36,7 @@ fn submit(target: v1::submit_request::Target, text: &str) -> v1::SubmitRequest {
             }],
             ..Default::default()
         }),
-        idempotency_key: text.chars().take(20).collect(),
+        idempotency_key: format!("key of {:?}", text.chars().take(20).collect::<String>()),
         ..Default::default()
     }
 }
@@ -43,9 +55,7 @@ async fn nothing_stored(tenant: &Tenant) {
     assert!(listed.into_inner().sessions.is_empty());
 }
 
-#[tokio::test]
-async fn webhooks_answer_bad_bodies_clearly() {
-    let server = Embedded::start().await;
+async fn webhooks_answer_bad_bodies_clearly(server: Server) {
     let tenant = Tenant::create(&server.operator, &server.http, json!({})).await;
     let good = update(5, 1, "hello").to_string();
     let post = |secret: Option<&str>, body: Vec<u8>| {
@@ -109,9 +119,7 @@ async fn webhooks_answer_bad_bodies_clearly() {
     nothing_stored(&tenant).await;
 }
 
-#[tokio::test]
-async fn a_body_that_is_too_large_is_refused_as_soon_as_it_is() {
-    let server = Embedded::start().await;
+async fn a_body_that_is_too_large_is_refused_as_soon_as_it_is(server: Server) {
     let tenant = Tenant::create(&server.operator, &server.http, json!({})).await;
     let host = server.http.trim_start_matches("http://");
     let path = tenant.webhook.trim_start_matches(server.http.as_str());
@@ -132,16 +140,14 @@ async fn a_body_that_is_too_large_is_refused_as_soon_as_it_is() {
     nothing_stored(&tenant).await;
 }
 
-#[tokio::test]
-async fn a_call_that_is_no_text_or_too_large_is_refused() {
-    let server = Embedded::start().await;
+async fn a_call_that_is_no_text_or_too_large_is_refused(server: Server) {
     let tenant = Tenant::create(&server.operator, &server.http, json!({})).await;
     let caller = Caller {
         key: tenant.admin_key.clone(),
         tenant: None,
     };
     let path = "/colloquy.v1.HistoryService/ResetSession";
-    let channel = &server.running.channel;
+    let channel = &server.channel(path);
     let status = call(channel, path, &caller, b"ses_\xff\xfe".to_vec())
         .await
         .unwrap_err();
@@ -156,16 +162,14 @@ async fn a_call_that_is_no_text_or_too_large_is_refused() {
     nothing_stored(&tenant).await;
 }
 
-#[tokio::test]
-async fn a_submit_with_a_deadline_of_a_millisecond_can_be_repeated() {
-    let server = Embedded::start().await;
+async fn a_submit_with_a_deadline_of_a_millisecond_can_be_repeated(server: Server) {
     let tenant = Tenant::create(
         &server.operator,
         &server.http,
         json!({"queue": {"debounce_ms": 0}}),
     )
     .await;
-    let admin = Client::connect(&server.grpc, &tenant.admin_key).unwrap();
+    let admin = server.connect(&tenant.admin_key);
     let target = || key("agent:default:telegram:direct:5");
     let mut hurried = Request::new(submit(target(), "hello"));
     hurried.set_timeout(Duration::from_millis(1));
@@ -183,41 +187,57 @@ async fn a_submit_with_a_deadline_of_a_millisecond_can_be_repeated() {
     echo.stop().await;
 }
 
-#[tokio::test]
-async fn submits_answer_bad_requests_clearly() {
-    let server = Embedded::start().await;
+async fn submits_answer_bad_requests_clearly(server: Server) {
     let tenant = Tenant::create(&server.operator, &server.http, json!({})).await;
     let admin = &tenant.admin;
+    let app = || key("agent:default:app:p");
+    let invalid = |field| (Code::InvalidArgument, Some(field));
     let cases = [
-        (submit(key("agent:default:app: "), "blank"), Code::InvalidArgument),
-        (submit(key("nonsense"), "nonsense"), Code::InvalidArgument),
-        (submit(key("agent:nobody:app:p"), "unknown agent"), Code::NotFound),
-        (submit(key("agent:default:app:p"), ""), Code::InvalidArgument),
         (
-            submit(key("agent:default:app:p"), &"x".repeat(2 << 20)),
-            Code::InvalidArgument,
+            submit(key("agent:default:app: "), "blank chat"),
+            (Code::InvalidArgument, None),
+        ),
+        (submit(key("nonsense"), "nonsense"), (Code::InvalidArgument, None)),
+        (
+            submit(key("agent:nobody:app:p"), "unknown agent"),
+            (Code::NotFound, None),
+        ),
+        (submit(app(), ""), invalid("message.parts")),
+        (submit(app(), " \n"), invalid("message.parts")),
+        (submit(app(), &"x".repeat(2 << 20)), (Code::InvalidArgument, None)),
+        (
+            v1::SubmitRequest {
+                idempotency_key: String::new(),
+                ..submit(app(), "no key")
+            },
+            invalid("idempotency_key"),
         ),
         (
             v1::SubmitRequest {
                 target: None,
-                ..submit(key(""), "no target")
+                ..submit(app(), "no target")
             },
-            Code::InvalidArgument,
+            invalid("target"),
         ),
         (
             v1::SubmitRequest {
                 message: None,
-                ..submit(key("agent:default:app:p"), "no message")
+                ..submit(app(), "no message")
             },
-            Code::InvalidArgument,
+            invalid("message"),
         ),
     ];
-    for (request, expected) in cases {
-        let text = request.idempotency_key.clone();
+    for (request, (code, field)) in cases {
+        let what = request.idempotency_key.clone();
         let status = admin.ingress().submit(request).await.unwrap_err();
-        assert_eq!(status.code(), expected, "{text}: {status}");
+        assert_eq!(status.code(), code, "{what}: {status}");
+        let error = colloquy_client::Error::from(status);
+        assert!(
+            field.is_none() || error.field.as_deref() == field,
+            "{what}: {error:?}"
+        );
     }
-    let stranger = Client::connect(&server.grpc, "clq_nobody").unwrap();
+    let stranger = server.connect("clq_nobody");
     let status = stranger
         .ingress()
         .submit(submit(key("agent:default:app:p"), "x"))
@@ -234,16 +254,14 @@ async fn submits_answer_bad_requests_clearly() {
     nothing_stored(&tenant).await;
 }
 
-#[tokio::test]
-async fn a_deadline_of_a_millisecond_is_kept_and_harms_nothing() {
-    let server = Embedded::start().await;
+async fn a_deadline_of_a_millisecond_is_kept_and_harms_nothing(server: Server) {
     let tenant = Tenant::create(
         &server.operator,
         &server.http,
         json!({"queue": {"debounce_ms": 0}}),
     )
     .await;
-    let network = Client::connect(&server.grpc, &tenant.agent_key).unwrap();
+    let network = server.connect(&tenant.agent_key);
     let wait = Some(colloquy_proto::convert::duration(20_000));
     let mut ask = Request::new(v1::AcquireTurnRequest {
         worker: "w".into(),
@@ -266,9 +284,7 @@ async fn a_deadline_of_a_millisecond_is_kept_and_harms_nothing() {
     echo.stop().await;
 }
 
-#[tokio::test]
-async fn an_idempotency_key_stands_for_one_content() {
-    let server = Embedded::start().await;
+async fn an_idempotency_key_stands_for_one_content(server: Server) {
     let tenant = Tenant::create(&server.operator, &server.http, json!({})).await;
     let mut request = submit(key("agent:default:app:p"), "one");
     let first = tenant
@@ -298,9 +314,7 @@ async fn an_idempotency_key_stands_for_one_content() {
     assert_eq!(status.code(), Code::AlreadyExists);
 }
 
-#[tokio::test]
-async fn a_policy_that_cannot_work_is_refused_with_its_path() {
-    let server = Embedded::start().await;
+async fn a_policy_that_cannot_work_is_refused_with_its_path(server: Server) {
     let tenant = Tenant::create(&server.operator, &server.http, json!({})).await;
     for (overrides, path) in [
         ("{\"queue\":{\"capacity\":0}}", "queue.capacity"),

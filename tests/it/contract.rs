@@ -1,13 +1,18 @@
 //! What the servers do not serve yet, called and compared: the list can only shrink.
 
 use colloquy_proto::METHODS;
-use colloquy_tests::cluster::Embedded;
+use colloquy_tests::both_ways;
 use colloquy_tests::people::Tenant;
 use colloquy_tests::raw::{Caller, call, name};
+use colloquy_tests::server::Server;
 use colloquy_types::CallerRole;
 use serde_json::json;
 use std::path::Path;
 use tonic::Code;
+
+both_ways! {
+    every_method_that_is_not_listed_is_served,
+}
 
 /// Methods that answer `UNIMPLEMENTED`, one a line, in the order of the alphabet. Taking a line away is progress,
 /// adding one is not.
@@ -38,9 +43,7 @@ fn the_source_says_the_same_as_the_list() {
     assert_eq!(found, unserved());
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn every_method_that_is_not_listed_is_served() {
-    let server = Embedded::start().await;
+async fn every_method_that_is_not_listed_is_served(server: Server) {
     let tenant = Tenant::create(&server.operator, &server.http, json!({})).await;
     let admin = tenant.admin_key.as_str();
     let mut unserved_here = Vec::new();
@@ -58,7 +61,7 @@ async fn every_method_that_is_not_listed_is_served() {
             key: key.to_owned(),
             tenant: service.then(|| tenant.id.clone()),
         };
-        if let Err(status) = call(&server.running.channel, method.path, &caller, Vec::new()).await {
+        if let Err(status) = call(&server.channel(method.path), method.path, &caller, Vec::new()).await {
             // An empty key is asked about here, and is a wrong one.
             let refused = status.code() == Code::Unauthenticated && name(method) != "VerifyKey";
             assert!(

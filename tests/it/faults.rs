@@ -1,14 +1,13 @@
 //! Processes die, Redis and NATS forget: every accepted message is answered exactly once, in order.
 
-use super::transcripts::database;
 use colloquy_client::Client;
 use colloquy_coord::RedisCoord;
 use colloquy_tests::cluster::Cluster;
 use colloquy_tests::people::{Adapter, Tenant, check_echoes};
+use colloquy_tests::servers::{control, database, own};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
-use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -106,26 +105,10 @@ async fn killing_the_embedded_server_loses_and_doubles_nothing() {
     kill_under_load("embedded", &mut cluster).await;
 }
 
-/// Redis and NATS of the test's own, which it may wipe.
-fn own_server(kind: &str, name: &str) -> String {
-    control(&["start", kind, name])
-}
-
-fn control(arguments: &[&str]) -> String {
-    let script = std::env::var("COLLOQUY_TEST_SERVER").unwrap();
-    let done = Command::new(script).args(arguments).output().unwrap();
-    assert!(
-        done.status.success(),
-        "{arguments:?}: {}",
-        String::from_utf8_lossy(&done.stderr)
-    );
-    String::from_utf8(done.stdout).unwrap().trim().to_owned()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn killing_services_loses_and_doubles_nothing() {
     let Some(postgres) = database().await else { return };
-    let (redis, nats) = (own_server("redis", "killredis"), own_server("nats", "killnats"));
+    let (redis, nats) = (own("redis", "killredis"), own("nats", "killnats"));
     let mut cluster = Cluster::distributed(&postgres, &redis, &nats).await;
     kill_under_load("distributed", &mut cluster).await;
 }
@@ -133,7 +116,7 @@ async fn killing_services_loses_and_doubles_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flushed_redis_and_an_emptied_nats_lose_and_double_nothing() {
     let Some(postgres) = database().await else { return };
-    let (redis, nats) = (own_server("redis", "wiperedis"), own_server("nats", "wipenats"));
+    let (redis, nats) = (own("redis", "wiperedis"), own("nats", "wipenats"));
     let cluster = Cluster::distributed(&postgres, &redis, &nats).await;
     let tenant = Tenant::create(&cluster.operator, &cluster.http, overrides()).await;
     let echo = tenant.start_echo(&cluster.operator, Duration::from_millis(20));
@@ -186,7 +169,7 @@ async fn jobs_end(admin: &Client) {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_routers_and_a_flush_never_run_two_turns_of_a_session_at_once() {
     let Some(postgres) = database().await else { return };
-    let (redis, nats) = (own_server("redis", "tworedis"), own_server("nats", "twonats"));
+    let (redis, nats) = (own("redis", "tworedis"), own("nats", "twonats"));
     let cluster = Cluster::distributed(&postgres, &redis, &nats).await;
     // Long leases: two at once could only come from the dispatch.
     let overrides = json!({"queue": {"debounce_ms": 0, "capacity": 100}});

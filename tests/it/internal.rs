@@ -2,12 +2,18 @@
 
 use colloquy_client::{Answer, Client, v1};
 use colloquy_proto::METHODS;
-use colloquy_tests::cluster::Embedded;
+use colloquy_tests::both_ways;
 use colloquy_tests::people::Tenant;
 use colloquy_tests::raw::{Caller, is_internal, name};
+use colloquy_tests::server::Server;
 use serde_json::json;
 use std::time::Duration;
 use tonic::{Code, Status};
+
+both_ways! {
+    a_service_in_the_name_of_one_tenant_reaches_nothing_of_another,
+    a_service_that_names_no_tenant_and_a_tenant_that_names_one_are_refused,
+}
 
 /// Everything of a tenant that has an id.
 #[derive(Clone)]
@@ -38,7 +44,7 @@ impl Ids {
 }
 
 /// A session with an answered turn, a waiting delivery, a job, and a turn in a worker's hands.
-async fn fill(server: &Embedded, tenant: &Tenant) -> (Ids, v1::Turn) {
+async fn fill(server: &Server, tenant: &Tenant) -> (Ids, v1::Turn) {
     let echo = tenant.start_echo(&server.operator, Duration::ZERO);
     tenant.say(5, 1, "I prefer tea").await;
     tenant.settled(5, Duration::from_secs(20)).await;
@@ -184,9 +190,7 @@ fn nothing<T>(method: &str, answer: Result<Vec<T>, Status>) {
     }
 }
 
-#[tokio::test]
-async fn a_service_in_the_name_of_one_tenant_reaches_nothing_of_another() {
-    let server = Embedded::start().await;
+async fn a_service_in_the_name_of_one_tenant_reaches_nothing_of_another(server: Server) {
     let overrides = json!({"queue": {"debounce_ms": 0}});
     let ours = Tenant::create(&server.operator, &server.http, overrides.clone()).await;
     let theirs = Tenant::create(&server.operator, &server.http, overrides).await;
@@ -282,9 +286,7 @@ fn check_complete(tried: &Answers) {
     }
 }
 
-#[tokio::test]
-async fn a_service_that_names_no_tenant_and_a_tenant_that_names_one_are_refused() {
-    let server = Embedded::start().await;
+async fn a_service_that_names_no_tenant_and_a_tenant_that_names_one_are_refused(server: Server) {
     let ours = Tenant::create(&server.operator, &server.http, json!({})).await;
     let theirs = Tenant::create(&server.operator, &server.http, json!({})).await;
     let client = server.operator.clone();

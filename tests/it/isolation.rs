@@ -2,13 +2,18 @@
 
 use colloquy_client::{Answer, v1};
 use colloquy_proto::METHODS;
-use colloquy_tests::cluster::Embedded;
+use colloquy_tests::both_ways;
 use colloquy_tests::people::{Tenant, check_echoes};
 use colloquy_tests::raw::{is_internal, name};
+use colloquy_tests::server::Server;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tonic::{Code, Status};
+
+both_ways! {
+    a_tenant_is_invisible_to_another_in_every_method,
+}
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -31,9 +36,7 @@ impl Foreign {
     }
 }
 
-#[tokio::test]
-async fn a_tenant_is_invisible_to_another_in_every_method() {
-    let server = Embedded::start().await;
+async fn a_tenant_is_invisible_to_another_in_every_method(server: Server) {
     let overrides = json!({"queue": {"debounce_ms": 0}, "memory": {"extract_delay_ms": 0}});
     let ours = Tenant::create(&server.operator, &server.http, overrides.clone()).await;
     let theirs = Tenant::create(&server.operator, &server.http, overrides).await;

@@ -2,16 +2,22 @@
 
 use colloquy_client::v1;
 use colloquy_proto::convert::{millis, timestamp};
-use colloquy_tests::cluster::Embedded;
+use colloquy_tests::both_ways;
 use colloquy_tests::people::Tenant;
+use colloquy_tests::server::Server;
 use serde_json::json;
 use std::time::Duration;
 
+both_ways! {
+    sessions_are_found_by_person_and_activity,
+    a_policy_is_explained_for_a_kind_of_chat,
+    a_recall_waits_for_what_was_just_said,
+    a_window_of_many_megabytes_is_compacted,
+}
+
 const SOON: Duration = Duration::from_secs(60);
 
-#[tokio::test]
-async fn sessions_are_found_by_person_and_activity() {
-    let server = Embedded::start().await;
+async fn sessions_are_found_by_person_and_activity(server: Server) {
     let overrides = json!({"queue": {"debounce_ms": 0}});
     let tenant = Tenant::create(&server.operator, &server.http, overrides).await;
     for chat in [5, 6] {
@@ -44,9 +50,7 @@ async fn sessions_are_found_by_person_and_activity() {
     assert_eq!(list(since(60)).await.len(), 0);
 }
 
-#[tokio::test]
-async fn a_policy_is_explained_for_a_kind_of_chat() {
-    let server = Embedded::start().await;
+async fn a_policy_is_explained_for_a_kind_of_chat(server: Server) {
     let overrides = json!({"reset": {"by_chat_kind": {"group": {"idle": {"minutes": 5}}}}});
     let tenant = Tenant::create(&server.operator, &server.http, overrides).await;
     let explain = async |ask: v1::ExplainPolicyRequest| {
@@ -97,9 +101,7 @@ async fn a_policy_is_explained_for_a_kind_of_chat() {
     }
 }
 
-#[tokio::test]
-async fn a_recall_waits_for_what_was_just_said() {
-    let server = Embedded::start().await;
+async fn a_recall_waits_for_what_was_just_said(server: Server) {
     let overrides = json!({"queue": {"debounce_ms": 0}, "memory": {"extract_delay_ms": 300}});
     let tenant = Tenant::create(&server.operator, &server.http, overrides).await;
     let echo = tenant.start_echo(&server.operator, Duration::ZERO);
@@ -124,9 +126,7 @@ async fn a_recall_waits_for_what_was_just_said() {
     echo.stop().await;
 }
 
-#[tokio::test]
-async fn a_window_of_many_megabytes_is_compacted() {
-    let server = Embedded::start().await;
+async fn a_window_of_many_megabytes_is_compacted(server: Server) {
     let overrides = json!({"queue": {"debounce_ms": 0}, "compaction": {"enabled": false}});
     let tenant = Tenant::create(&server.operator, &server.http, overrides).await;
     let echo = tenant.start_echo(&server.operator, Duration::ZERO);

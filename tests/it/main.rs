@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a test may panic
 
+mod accounts;
 mod bad_input;
 mod channels;
 mod configs;
@@ -10,6 +11,8 @@ mod faults;
 mod internal;
 mod isolation;
 mod lists;
+mod program;
+mod rights;
 mod structure;
 mod transcripts;
 mod turns;

@@ -142,11 +142,139 @@ fn the_top_level_is_what_it_should_be() {
     assert_eq!(top, expected);
 }
 
+/// What this machine's compiler builds for by itself.
+fn host() -> String {
+    let told = std::process::Command::new("rustc").arg("-vV").output().unwrap();
+    let text = String::from_utf8(told.stdout).unwrap();
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.unwrap().to_owned()
+}
+
+/// The resolved tree, not the lock file, which also names what nothing asks for and shows no features.
 #[test]
 fn one_tls_provider_is_in_the_tree() {
-    let lock = std::fs::read_to_string(root().join("Cargo.lock")).unwrap();
-    assert!(
-        !lock.contains("name = \"aws-lc"),
-        "two TLS providers panic at run time"
+    let mut metadata = MetadataCommand::new();
+    metadata.manifest_path(root().join("Cargo.toml")).other_options(
+        ["--offline", "--locked", "--filter-platform"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([host()])
+            .collect::<Vec<_>>(),
     );
+    let metadata = metadata.exec().unwrap();
+    let resolved = metadata.resolve.unwrap();
+    let name = |id: &cargo_metadata::PackageId| {
+        let package = metadata.packages.iter().find(|package| package.id == *id);
+        package.unwrap().name.to_string()
+    };
+    let names: Vec<String> = resolved.nodes.iter().map(|node| name(&node.id)).collect();
+    assert!(names.iter().any(|name| name == "ring"), "the tree was read");
+    let second = names.iter().find(|name| name.starts_with("aws-lc"));
+    assert_eq!(second, None, "two TLS providers panic at run time");
+    for node in resolved
+        .nodes
+        .iter()
+        .filter(|node| name(&node.id).contains("rustls"))
+    {
+        let asks = node.features.iter().find(|feature| feature.contains("aws"));
+        assert_eq!(asks, None, "{}", node.id);
+    }
+}
+
+/// What must hold however the product runs.
+const BOTH_WAYS: &[&str] = &[
+    "accounts",
+    "bad_input",
+    "contract",
+    "internal",
+    "isolation",
+    "lists",
+    "rights",
+    "turns",
+];
+
+#[test]
+fn tests_across_services_run_both_ways() {
+    let mut stamped = Vec::new();
+    walk(&root().join("tests/it"), &mut |path, text| {
+        let module = path.file_stem().unwrap().to_string_lossy().into_owned();
+        if module == "structure" {
+            return;
+        }
+        for past_the_stamp in ["Server::embedded(", "Server::distributed(", "embedded::start"] {
+            assert!(
+                !text.contains(past_the_stamp),
+                "{module}: `{past_the_stamp}`: take a `Server` and name the test in `both_ways!`"
+            );
+        }
+        if text.contains("\nboth_ways! {") {
+            assert!(
+                !text.contains("#[tokio::test"),
+                "{module}: a test beside `both_ways!` runs one way only"
+            );
+            stamped.push(module);
+        }
+    });
+    stamped.sort();
+    assert_eq!(stamped, BOTH_WAYS);
+}
+
+/// Every backend that runs a conformance suite: crate, factory, and what the factory makes.
+const SUITES: &[(&str, &str, &str)] = &[
+    ("bus", "jetstream", "open().await?"),
+    ("bus", "memory", "MemoryBus"),
+    ("coord", "memory", "MemoryCoord"),
+    ("coord", "redis", "RedisCoord"),
+    ("storage-pg", "server_store", "empty_database().await?"),
+    ("storage-sqlite", "file_store", "SqliteOptions::file"),
+    ("storage-sqlite", "memory_store", "SqliteOptions::memory"),
+];
+
+/// The body of a function that begins a line.
+fn body<'a>(text: &'a str, function: &str) -> Option<&'a str> {
+    let rest = &text[text.find(&format!("async fn {function}()"))?..];
+    rest.split("\n}").next()
+}
+
+#[test]
+fn every_backend_runs_its_suite() {
+    let mut run = Vec::new();
+    for crate_name in ["bus", "coord", "storage-pg", "storage-sqlite"] {
+        let (mut stamped, mut sources) = (Vec::new(), String::new());
+        walk(
+            &root().join("libs").join(crate_name).join("tests"),
+            &mut |_, text| {
+                // A line that is commented out, or asks to skip a category, is no whole suite.
+                let lines = text.lines().map(str::trim);
+                stamped.extend(lines.filter_map(|line| {
+                    let call = line.strip_prefix("colloquy_storage::").unwrap_or(line);
+                    call.strip_prefix("conformance!(")?
+                        .strip_suffix(");")
+                        .map(str::to_owned)
+                }));
+                sources.push_str(text);
+            },
+        );
+        stamped.sort();
+        for factory in stamped {
+            let made = SUITES
+                .iter()
+                .find(|(name, known, _)| (*name, *known) == (crate_name, &factory));
+            let (.., made) = made.unwrap_or_else(|| panic!("{crate_name}: `{factory}` is not listed"));
+            let body = body(&sources, &factory).unwrap_or_else(|| panic!("{crate_name}: no `{factory}`"));
+            assert!(body.contains(made), "{crate_name}: `{factory}` makes no {made}");
+            assert!(!sources.contains("#[ignore"), "{crate_name}: a test is ignored");
+            run.push((crate_name, factory));
+        }
+    }
+    println!("suites ran on: {run:?}");
+    let run: Vec<_> = run
+        .iter()
+        .map(|(name, factory)| (*name, factory.as_str()))
+        .collect();
+    let listed: Vec<_> = SUITES
+        .iter()
+        .map(|(name, factory, _)| (*name, *factory))
+        .collect();
+    assert_eq!(run, listed);
 }

@@ -1,9 +1,9 @@
 //! `demo --transcript` over real transcripts: nothing lost, doubled or moved, no invalid context.
 
 use colloquy_tests::cluster::program;
+use colloquy_tests::servers::database;
 use colloquy_tests::shared::folder;
 use serde_json::Value;
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -48,26 +48,6 @@ fn the_bundled_conversation_plays_embedded() {
     assert!(summary["compactions"].as_i64().unwrap() >= 1, "{summary}");
     assert!(summary["memories"].as_i64().unwrap() >= 3, "{summary}");
     assert_eq!(summary["turns"], summary["committed"], "{summary}");
-}
-
-/// A new database on the test server.
-pub async fn database() -> Option<String> {
-    let Ok(server) = std::env::var("COLLOQUY_TEST_PG_URL") else {
-        assert!(
-            std::env::var_os("COLLOQUY_TEST_REQUIRE_SERVERS").is_none(),
-            "no servers to test with"
-        );
-        println!("skipped: no servers here");
-        return None;
-    };
-    let name = format!("colloquy_{}", hex::encode(rand::random::<[u8; 8]>()));
-    let mut connection = PgConnection::connect(&server).await.unwrap();
-    sqlx::query(AssertSqlSafe(format!("CREATE DATABASE {name}")))
-        .execute(&mut connection)
-        .await
-        .unwrap();
-    let at = server.rfind('/').unwrap();
-    Some(format!("{}/{name}", &server[..at]))
 }
 
 /// The messages of a run, as they were read back.

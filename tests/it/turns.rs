@@ -1,12 +1,24 @@
 //! One message, one turn, one answer.
 
 use colloquy_client::{Answer, Client, v1};
-use colloquy_tests::cluster::Embedded;
+use colloquy_tests::both_ways;
 use colloquy_tests::people::{Tenant, check_echoes, update};
+use colloquy_tests::server::Server;
 use colloquy_types::message::Role;
 use serde_json::json;
 use std::time::Duration;
 use tonic::Code;
+
+both_ways! {
+    an_update_posted_three_times_is_one_turn,
+    message_seven_of_two_chats_is_two_turns,
+    two_messages_at_the_same_instant_are_one_turn_with_both_texts,
+    a_worker_that_lost_its_lease_cannot_commit,
+    a_stopped_turn_refuses_its_commit_and_leaves_its_message,
+    commands_are_obeyed,
+    a_worker_chooses_its_lease,
+    an_agent_that_gives_up_keeps_its_entries_and_sends_its_excuse,
+}
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -41,9 +53,7 @@ async fn commit(
         .map(tonic::Response::into_inner)
 }
 
-#[tokio::test]
-async fn an_update_posted_three_times_is_one_turn() {
-    let server = Embedded::start().await;
+async fn an_update_posted_three_times_is_one_turn(server: Server) {
     let tenant = Tenant::create(
         &server.operator,
         &server.http,
@@ -74,9 +84,7 @@ async fn an_update_posted_three_times_is_one_turn() {
     echo.stop().await;
 }
 
-#[tokio::test]
-async fn message_seven_of_two_chats_is_two_turns() {
-    let server = Embedded::start().await;
+async fn message_seven_of_two_chats_is_two_turns(server: Server) {
     let tenant = Tenant::create(
         &server.operator,
         &server.http,
@@ -94,9 +102,7 @@ async fn message_seven_of_two_chats_is_two_turns() {
     echo.stop().await;
 }
 
-#[tokio::test]
-async fn two_messages_at_the_same_instant_are_one_turn_with_both_texts() {
-    let server = Embedded::start().await;
+async fn two_messages_at_the_same_instant_are_one_turn_with_both_texts(server: Server) {
     let tenant = Tenant::create(
         &server.operator,
         &server.http,
@@ -119,9 +125,7 @@ async fn two_messages_at_the_same_instant_are_one_turn_with_both_texts() {
     assert_eq!(talk.len(), 3);
 }
 
-#[tokio::test]
-async fn a_worker_that_lost_its_lease_cannot_commit() {
-    let server = Embedded::start().await;
+async fn a_worker_that_lost_its_lease_cannot_commit(server: Server) {
     let overrides = json!({"queue": {"debounce_ms": 0, "lease_ms": 1_000, "retry_ms": 0}});
     let tenant = Tenant::create(&server.operator, &server.http, overrides).await;
     tenant.say(5, 1, "hello").await;
@@ -150,9 +154,7 @@ async fn a_worker_that_lost_its_lease_cannot_commit() {
     assert_eq!(talk.len(), 2);
 }
 
-#[tokio::test]
-async fn a_stopped_turn_refuses_its_commit_and_leaves_its_message() {
-    let server = Embedded::start().await;
+async fn a_stopped_turn_refuses_its_commit_and_leaves_its_message(server: Server) {
     let tenant = Tenant::create(
         &server.operator,
         &server.http,
@@ -183,9 +185,7 @@ async fn a_stopped_turn_refuses_its_commit_and_leaves_its_message() {
     assert_eq!(tenant.entries(5).await.last().unwrap().body.kind(), "interrupted");
 }
 
-#[tokio::test]
-async fn commands_are_obeyed() {
-    let server = Embedded::start().await;
+async fn commands_are_obeyed(server: Server) {
     let tenant = Tenant::create(
         &server.operator,
         &server.http,
@@ -205,9 +205,7 @@ async fn commands_are_obeyed() {
     echo.stop().await;
 }
 
-#[tokio::test]
-async fn a_worker_chooses_its_lease() {
-    let server = Embedded::start().await;
+async fn a_worker_chooses_its_lease(server: Server) {
     let overrides = json!({"queue": {"debounce_ms": 0}});
     let tenant = Tenant::create(&server.operator, &server.http, overrides).await;
     tenant.say(5, 1, "hello").await;
@@ -234,9 +232,7 @@ async fn a_worker_chooses_its_lease() {
     assert_eq!(renewed.lease_left.unwrap().seconds, 7);
 }
 
-#[tokio::test]
-async fn an_agent_that_gives_up_keeps_its_entries_and_sends_its_excuse() {
-    let server = Embedded::start().await;
+async fn an_agent_that_gives_up_keeps_its_entries_and_sends_its_excuse(server: Server) {
     let overrides = json!({"queue": {"debounce_ms": 0}});
     let tenant = Tenant::create(&server.operator, &server.http, overrides).await;
     tenant.say(5, 1, "hello").await;

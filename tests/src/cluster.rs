@@ -1,38 +1,12 @@
-//! Servers under test.
+//! Servers under test as processes, which can be killed.
 
 use colloquy::{Config, embedded};
 use colloquy_client::{Addresses, Client};
-use colloquy_service_kit::Running;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
-
-/// Everything in this process, on SQLite in memory.
-pub struct Embedded {
-    pub running: Running,
-    pub operator: Client,
-    pub operator_key: String,
-    pub service_key: String,
-    pub http: String,
-    pub grpc: String,
-}
-
-impl Embedded {
-    pub async fn start() -> Self {
-        let config = embedded::config();
-        let running = embedded::start_all(&config).await.unwrap();
-        Self {
-            operator: Client::over(&running.channel, &config.auth.operator_key).unwrap(),
-            http: format!("http://{}", running.http.unwrap()),
-            grpc: format!("http://{}", running.grpc.unwrap()),
-            operator_key: config.auth.operator_key,
-            service_key: config.auth.service_key,
-            running,
-        }
-    }
-}
 
 /// The built program.
 pub fn program() -> PathBuf {
@@ -49,12 +23,14 @@ pub fn program() -> PathBuf {
     program
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
+/// A port nobody listens on, below the range from which the system gives ports to outgoing connections.
+pub fn free_port() -> u16 {
+    loop {
+        let port = rand::random_range(10_000..20_000);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 struct Process {

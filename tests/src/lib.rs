@@ -5,4 +5,6 @@
 pub mod cluster;
 pub mod people;
 pub mod raw;
+pub mod server;
+pub mod servers;
 pub mod shared;
