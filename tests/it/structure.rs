@@ -191,6 +191,7 @@ const BOTH_WAYS: &[&str] = &[
     "lists",
     "rights",
     "turns",
+    "workers",
 ];
 
 #[test]

@@ -1,7 +1,7 @@
 //! `demo --transcript` over real transcripts: nothing lost, doubled or moved, no invalid context.
 
 use colloquy_tests::cluster::program;
-use colloquy_tests::servers::database;
+use colloquy_tests::servers::{database, own};
 use colloquy_tests::shared::folder;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -59,11 +59,12 @@ fn played_entries(arguments: &[&str]) -> (Value, String) {
     (summary, std::fs::read_to_string(file.path()).unwrap())
 }
 
-/// Both ways to run give the same counts and, message by message, the same transcripts.
-async fn compare(arguments: &[&str]) {
+/// Both ways to run give the same counts and, message by message, the same transcripts. Redis and NATS are the test's
+/// own: two deployments that shared them would take each other's jobs.
+async fn compare(test: &str, arguments: &[&str]) {
     let Some(postgres) = database().await else { return };
-    let redis = std::env::var("COLLOQUY_TEST_REDIS_URL").unwrap();
-    let nats = std::env::var("COLLOQUY_TEST_NATS_URL").unwrap();
+    let redis = own("redis", &format!("redis{test}"));
+    let nats = own("nats", &format!("nats{test}"));
     let stores = format!("postgres={postgres},redis={redis},nats={nats}");
     let (embedded, here) = played_entries(arguments);
     let (distributed, there) = played_entries(&[arguments, &["--stores", &stores]].concat());
@@ -86,7 +87,7 @@ async fn compare(arguments: &[&str]) {
 
 #[tokio::test]
 async fn embedded_and_distributed_store_the_same_entries() {
-    compare(&[]).await;
+    compare("bundled", &[]).await;
 }
 
 #[tokio::test]
@@ -97,6 +98,6 @@ async fn embedded_and_distributed_store_the_same_entries_of_real_transcripts() {
     let files = transcripts(&folder);
     assert!(!files.is_empty());
     for file in files {
-        compare(&["--transcript", file.to_str().unwrap()]).await;
+        compare("real", &["--transcript", file.to_str().unwrap()]).await;
     }
 }

@@ -1,17 +1,20 @@
 //! Workers that fail in ways of their own.
 
 use colloquy_client::{Answer, Worker};
-use colloquy_tests::cluster::Embedded;
+use colloquy_tests::both_ways;
 use colloquy_tests::people::{Tenant, check_echoes};
+use colloquy_tests::server::Server;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-#[tokio::test]
-async fn a_panicking_agent_gives_its_turn_back() {
-    let server = Embedded::start().await;
+both_ways! {
+    a_panicking_agent_gives_its_turn_back,
+}
+
+async fn a_panicking_agent_gives_its_turn_back(server: Server) {
     // A lease far longer than the test: only the release can bring the turn back.
     let overrides = json!({"queue": {"debounce_ms": 0, "lease_ms": 600_000, "retry_ms": 0}});
     let tenant = Tenant::create(&server.operator, &server.http, overrides).await;
