@@ -3,18 +3,27 @@
 //!
 //! To add a provider: a file with `project(items) -> Projected`, an arm in [`project`], and its rules in
 //! [`crate::validate`]. Bytes are written, not built as values: what a provider signed is replayed as it came.
+//!
+//! What was written for earlier messages does not change when messages follow, but for thinking that is no
+//! longer needed. So a choice of form must never depend on what comes later.
 
 mod anthropic;
+mod chat;
+mod gemini;
 mod ids;
-mod json;
+mod media;
 mod neutral;
-mod openai_chat;
+mod out;
+mod responses;
+mod sources;
+mod text;
 
 use crate::error::{BuildError, Result};
 use crate::item::{Item, is_blank};
 use colloquy_types::Error;
-use colloquy_types::message::{Media, MediaKind};
+use colloquy_types::message::{Completion, Message, Part, Thinking};
 use serde::{Deserialize, Serialize};
+pub use sources::Sources;
 use std::fmt;
 use std::str::FromStr;
 
@@ -31,6 +40,8 @@ pub enum Format {
     #[default]
     Neutral,
     OpenaiChat,
+    /// Chat Completions for endpoints that want one system message in front and roles that alternate.
+    OpenaiChatStrict,
     OpenaiResponses,
     Anthropic,
     Gemini,
@@ -38,9 +49,10 @@ pub enum Format {
 }
 
 impl Format {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Neutral,
         Self::OpenaiChat,
+        Self::OpenaiChatStrict,
         Self::OpenaiResponses,
         Self::Anthropic,
         Self::Gemini,
@@ -52,6 +64,7 @@ impl Format {
         match self {
             Self::Neutral => "neutral",
             Self::OpenaiChat => "openai_chat",
+            Self::OpenaiChatStrict => "openai_chat_strict",
             Self::OpenaiResponses => "openai_responses",
             Self::Anthropic => "anthropic",
             Self::Gemini => "gemini",
@@ -88,22 +101,22 @@ pub struct Projected {
     /// A JSON array of the provider's messages.
     pub bytes: Vec<u8>,
     /// For each message of the array, the items it was made from.
-    pub sources: Vec<Vec<usize>>,
+    pub sources: Sources,
 }
 
-/// Renders a repaired view: results must directly follow their calls.
+/// Renders a repaired view: results must directly follow their calls, and arguments must be JSON.
 ///
 /// # Errors
-/// [`BuildError::Unsupported`] for a format without a projection, [`BuildError::NothingToSend`] when only blank
-/// messages are left.
+/// [`BuildError::NothingToSend`] when only blank messages are left.
 pub fn project(format: Format, items: &[Item<'_>]) -> Result<Projected> {
     let projected = match format {
         Format::Neutral => neutral::project(items),
-        Format::OpenaiChat => openai_chat::project(items),
+        Format::OpenaiChat => chat::project(items, chat::Dialect::Plain),
+        Format::OpenaiChatStrict => chat::project(items, chat::Dialect::Strict),
+        Format::Mistral => chat::project(items, chat::Dialect::Mistral),
+        Format::OpenaiResponses => responses::project(items),
         Format::Anthropic => anthropic::project(items),
-        Format::OpenaiResponses | Format::Gemini | Format::Mistral => {
-            return Err(BuildError::Unsupported(format));
-        }
+        Format::Gemini => gemini::project(items),
     };
     if projected.sources.is_empty() {
         Err(BuildError::NothingToSend)
@@ -112,46 +125,32 @@ pub fn project(format: Format, items: &[Item<'_>]) -> Result<Projected> {
     }
 }
 
-/// Collects the messages of a request.
-#[derive(Default)]
-struct Messages {
-    json: Vec<String>,
-    sources: Vec<Vec<usize>>,
-}
-
-impl Messages {
-    fn push(&mut self, json: String, source: usize) {
-        self.json.push(json);
-        self.sources.push(vec![source]);
-    }
-
-    fn finish(self) -> Projected {
-        Projected {
-            bytes: format!("[{}]", self.json.join(",")).into_bytes(),
-            sources: self.sources,
-        }
+/// Whether something of this part is sent as content: thinking is decided on by its provider, results go behind
+/// their calls.
+fn is_content(part: &Part) -> bool {
+    match part {
+        Part::Text { text } => !is_blank(text),
+        Part::Media(_) | Part::ToolCall(_) => true,
+        Part::ToolResult(_) | Part::Thinking(_) => false,
     }
 }
 
-/// What stands for an attachment that the provider cannot take.
-fn media_marker(media: &Media) -> String {
-    let kind = match media.kind {
-        MediaKind::Image => "image",
-        MediaKind::Audio => "audio",
-        MediaKind::File => "file",
-    };
-    let named = [&media.name, &media.mime]
-        .into_iter()
-        .find(|name| !is_blank(name));
-    named.map_or_else(|| format!("[{kind}]"), |name| format!("[{kind}: {name}]"))
+/// The signature of a thinking that one of these providers has signed.
+fn signature<'a>(thinking: &'a Thinking, providers: &[&str]) -> Option<&'a str> {
+    let provider = thinking.provider.as_deref()?;
+    let signature = thinking.signature.as_deref()?.trim();
+    (providers.contains(&provider) && !signature.is_empty()).then_some(signature)
 }
 
-/// Image types every provider takes.
-fn is_web_image(mime: &str) -> bool {
-    matches!(mime, "image/jpeg" | "image/png" | "image/gif" | "image/webp")
+/// The provider's own blocks of a finished message, when it came from one of these providers.
+fn own_blocks<'a>(message: &'a Message, providers: &[&str]) -> Option<&'a str> {
+    let raw = message.raw.as_ref()?;
+    let is_own = message.completion == Completion::Complete && providers.contains(&raw.provider.as_str());
+    is_own.then_some(raw.json.trim())
 }
 
-/// An address a provider can fetch; a channel's file id is not.
-fn is_web_url(reference: &str) -> bool {
-    reference.starts_with("https://") || reference.starts_with("http://")
+/// A list's inside, or the one value as it is.
+fn inside_list(json: &str) -> &str {
+    let inner = json.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    inner.unwrap_or(json).trim()
 }

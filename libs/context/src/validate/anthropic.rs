@@ -1,190 +1,303 @@
 //! Rules of Anthropic Messages.
 
-use super::{Rule, failing, is_id, list, says_something, text};
-use serde_json::Value;
-use std::collections::HashSet;
+use super::read::{Address, Content, Shape, Text, Word};
+use super::{blocks, failing, keeps, repeating};
+use serde::Deserialize;
+use std::borrow::Cow;
 
-pub(super) const RULES: &[Rule] = &[
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    role: Word<'a>,
+    #[serde(borrow)]
+    content: Content<Block<'a>>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Word<'a>,
+    text: Text,
+    thinking: Text,
+    signature: Text,
+    data: Text,
+    #[serde(borrow)]
+    id: Word<'a>,
+    #[serde(borrow)]
+    name: Word<'a>,
+    input: Shape,
+    #[serde(borrow)]
+    tool_use_id: Word<'a>,
+    #[serde(borrow)]
+    content: Content<Inner<'a>>,
+    #[serde(borrow)]
+    source: Source<'a>,
+}
+
+/// A block inside a result.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Inner<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Word<'a>,
+    text: Text,
+    #[serde(borrow)]
+    source: Source<'a>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Source<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Word<'a>,
+    #[serde(borrow)]
+    media_type: Word<'a>,
+    data: Address,
+    url: Address,
+}
+
+/// A rule over the facts of all messages.
+type Check = for<'a> fn(&[Message<'a>]) -> Vec<usize>;
+
+pub(super) const RULES: &[(&str, Check)] = &[
     ("a role is user or assistant", known_role),
     ("the first message is the user's", starts_with_user),
     ("roles alternate", alternates),
     ("a message has a list of content blocks", has_blocks),
-    ("a block is known, of its role and not empty", whole_blocks),
-    (
-        "an answer ends neither in thinking nor in white space",
-        whole_answers,
-    ),
-    (
-        "a tool use has a legal id, a name and an object as input",
-        whole_uses,
-    ),
+    ("a block is known and of its role", known_blocks),
+    ("a text is not blank", whole_texts),
+    ("thinking is signed", signed_thinking),
+    ("an attachment has a source the API takes", whole_sources),
+    ("an answer does not end in thinking", ends_in_content),
+    ("the last answer does not end in white space", ends_in_text),
+    ("a tool use has a legal id", legal_ids),
+    ("a tool use has a legal name", legal_names),
+    ("a tool use has an object as input", object_inputs),
     ("the ids of all tool uses are different", distinct_ids),
-    (
-        "results stand first in the message behind their tool uses",
-        results_follow,
-    ),
-    ("every tool use has its result in the next message", uses_answered),
+    ("a result holds text and attachments", whole_results),
+    ("results stand first in their message", results_first),
+    ("a result follows the message of its tool use", results_follow),
+    ("every tool use has one result in the next message", uses_answered),
 ];
 
-fn known_role(messages: &[Value]) -> Vec<usize> {
+fn known_role(messages: &[Message<'_>]) -> Vec<usize> {
     failing(messages, |message| {
-        matches!(text(&message["role"]), "user" | "assistant")
+        message.is_user() || message.role.is("assistant")
     })
 }
 
-fn starts_with_user(messages: &[Value]) -> Vec<usize> {
-    failing(&messages[..1], |message| message["role"] == "user")
+fn starts_with_user(messages: &[Message<'_>]) -> Vec<usize> {
+    failing(&messages[..1], |message| !message.role.is("assistant"))
 }
 
-fn alternates(messages: &[Value]) -> Vec<usize> {
+fn alternates(messages: &[Message<'_>]) -> Vec<usize> {
     (1..messages.len())
-        .filter(|&at| messages[at]["role"] == messages[at - 1]["role"])
+        .filter(|&at| messages[at].role == messages[at - 1].role)
         .collect()
 }
 
-fn has_blocks(messages: &[Value]) -> Vec<usize> {
-    failing(messages, |message| !blocks(message).is_empty())
+fn has_blocks(messages: &[Message<'_>]) -> Vec<usize> {
+    failing(messages, |message| !message.blocks().is_empty())
 }
 
-fn whole_blocks(messages: &[Value]) -> Vec<usize> {
+fn known_blocks(messages: &[Message<'_>]) -> Vec<usize> {
     failing(messages, |message| {
-        let whole = if message["role"] == "user" {
-            is_user_block
-        } else {
-            is_assistant_block
+        let is_known = |block: &Block<'_>| match block.kind.as_str() {
+            "text" => true,
+            "image" | "document" | "tool_result" => !message.role.is("assistant"),
+            _ => !message.is_user() && is_answer(block),
         };
-        blocks(message).iter().all(whole)
+        message.blocks().iter().all(is_known)
     })
 }
 
-/// The last answer of the whole request may not end in white space; none may end in thinking.
-fn whole_answers(messages: &[Value]) -> Vec<usize> {
-    let ends_well = |at: usize, message: &Value| {
-        let Some(last) = blocks(message).last() else {
-            return true;
-        };
-        let is_final = at + 1 == messages.len();
-        let dangles = is_final && last["type"] == "text" && ends_in_space(last);
-        !is_thinking(last) && !dangles
-    };
-    let answers = messages
-        .iter()
-        .enumerate()
-        .filter(|(_, message)| message["role"] == "assistant");
-    answers
-        .filter(|(at, message)| !ends_well(*at, message))
-        .map(|(at, _)| at)
-        .collect()
-}
-
-fn whole_uses(messages: &[Value]) -> Vec<usize> {
+fn whole_texts(messages: &[Message<'_>]) -> Vec<usize> {
     failing(messages, |message| {
-        uses(message)
-            .all(|block| is_id(&block["id"], 64) && is_id(&block["name"], 128) && block["input"].is_object())
+        let mut texts = message.blocks().iter().filter(|block| block.kind.is("text"));
+        texts.all(|block| block.text.says_something)
     })
 }
 
-fn distinct_ids(messages: &[Value]) -> Vec<usize> {
-    let mut seen = HashSet::new();
-    let mut broken = Vec::new();
-    for (at, message) in messages.iter().enumerate() {
-        if !uses(message).all(|block| seen.insert(text(&block["id"]))) {
-            broken.push(at);
-        }
-    }
-    broken
+fn signed_thinking(messages: &[Message<'_>]) -> Vec<usize> {
+    failing(messages, |message| message.blocks().iter().all(is_signed))
 }
 
-fn results_follow(messages: &[Value]) -> Vec<usize> {
-    let mut open: HashSet<&str> = HashSet::new();
-    let mut broken = Vec::new();
-    for (at, message) in messages.iter().enumerate() {
-        let leading = blocks(message)
+fn whole_sources(messages: &[Message<'_>]) -> Vec<usize> {
+    failing(messages, |message| {
+        message
+            .blocks()
             .iter()
-            .take_while(|block| is_result(block))
-            .count();
-        let known = results(message).all(|block| open.remove(text(&block["tool_use_id"])));
-        if !known || results(message).count() != leading {
-            broken.push(at);
-        }
-        open = uses(message).map(|block| text(&block["id"])).collect();
-    }
-    broken
+            .all(|block| takes(&block.kind, &block.source))
+    })
 }
 
-fn uses_answered(messages: &[Value]) -> Vec<usize> {
-    let is_answered = |at: usize| {
-        let answers: HashSet<&str> = messages
-            .get(at + 1)
-            .into_iter()
-            .flat_map(results)
-            .map(|block| text(&block["tool_use_id"]))
-            .collect();
-        uses(&messages[at]).all(|block| answers.contains(text(&block["id"])))
+fn ends_in_content(messages: &[Message<'_>]) -> Vec<usize> {
+    failing(messages, |message| {
+        !message.blocks().last().is_some_and(is_thinking)
+    })
+}
+
+/// Only where the request ends in an answer, which the model is to continue.
+fn ends_in_text(messages: &[Message<'_>]) -> Vec<usize> {
+    let last = messages.len() - 1;
+    let dangles =
+        |block: &Block<'_>| block.kind.is("text") && block.text.says_something && block.text.ends_in_space;
+    let is_broken =
+        messages[last].role.is("assistant") && messages[last].blocks().last().is_some_and(dangles);
+    if is_broken { vec![last] } else { Vec::new() }
+}
+
+fn legal_ids(messages: &[Message<'_>]) -> Vec<usize> {
+    failing(messages, |message| message.uses().all(|block| block.id.is_id(64)))
+}
+
+fn legal_names(messages: &[Message<'_>]) -> Vec<usize> {
+    failing(messages, |message| {
+        message.uses().all(|block| block.name.is_id(128))
+    })
+}
+
+fn object_inputs(messages: &[Message<'_>]) -> Vec<usize> {
+    failing(messages, |message| {
+        message.uses().all(|block| block.input.is_object)
+    })
+}
+
+fn distinct_ids(messages: &[Message<'_>]) -> Vec<usize> {
+    repeating(messages, |message| message.uses().map(|block| block.id.as_str()))
+}
+
+fn whole_results(messages: &[Message<'_>]) -> Vec<usize> {
+    let is_whole = |inner: &Inner<'_>| match inner.kind.as_str() {
+        "text" => inner.text.says_something,
+        "image" | "document" => takes(&inner.kind, &inner.source),
+        _ => false,
     };
+    failing(messages, |message| {
+        message.results().all(|result| match &result.content {
+            Content::Text(text) => text.says_something,
+            Content::List(parts) => !parts.is_empty() && parts.iter().all(is_whole),
+            Content::Absent => true,
+            Content::Other => false,
+        })
+    })
+}
+
+fn results_first(messages: &[Message<'_>]) -> Vec<usize> {
+    failing(messages, |message| {
+        let leading = message
+            .blocks()
+            .iter()
+            .take_while(|block| block.kind.is("tool_result"));
+        leading.count() == message.results().count()
+    })
+}
+
+fn results_follow(messages: &[Message<'_>]) -> Vec<usize> {
+    let follows = |at: usize| {
+        let before = at.checked_sub(1).map(|before| &messages[before]);
+        let knows = |id: &Word<'_>| before.is_some_and(|before| before.uses().any(|block| block.id == *id));
+        messages[at].results().all(|result| knows(&result.tool_use_id))
+    };
+    (0..messages.len()).filter(|&at| !follows(at)).collect()
+}
+
+fn uses_answered(messages: &[Message<'_>]) -> Vec<usize> {
+    let answers = |at: usize, id: &Word<'_>| {
+        let results = messages.get(at + 1).into_iter().flat_map(Message::results);
+        results.filter(|result| result.tool_use_id == *id).count()
+    };
+    let is_answered = |at: usize| messages[at].uses().all(|block| answers(at, &block.id) == 1);
     (0..messages.len()).filter(|&at| !is_answered(at)).collect()
 }
 
-/// Whether a provider's own blocks may stand as a whole answer.
-pub(crate) fn are_assistant_blocks(blocks: &[Value]) -> bool {
-    let ends_well = blocks
+/// What a provider's own blocks say, when they may stand as a whole answer.
+pub(crate) struct Answer<'a> {
+    /// The ids of its tool uses.
+    pub calls: Vec<Cow<'a, str>>,
+}
+
+/// Reads one block or a list of them.
+pub(crate) fn answer(json: &str) -> Option<Answer<'_>> {
+    let message = Message {
+        role: Word::Is(Cow::Borrowed("assistant")),
+        content: Content::List(blocks(json)?),
+    };
+    let ends_well = message
+        .blocks()
         .last()
-        .is_some_and(|last| !is_thinking(last) && !ends_in_space(last));
-    ends_well && blocks.iter().all(is_assistant_block)
+        .is_some_and(|last| !last.text.ends_in_space);
+    let messages = [message];
+    let about_results: &[&str] = &[
+        "the first message is the user's",
+        "every tool use has one result in the next message",
+    ];
+    if !ends_well || !keeps(RULES, about_results, &messages) {
+        return None;
+    }
+    let [message] = messages;
+    let Content::List(blocks) = message.content else {
+        return None;
+    };
+    let uses = blocks.into_iter().filter(|block| block.kind.is("tool_use"));
+    Some(Answer {
+        calls: uses.map(|block| block.id.into_string()).collect(),
+    })
 }
 
-fn is_user_block(block: &Value) -> bool {
-    match text(&block["type"]) {
-        "text" => says_something(&block["text"]),
-        "image" | "document" => is_source(&block["source"]),
-        "tool_result" => {
-            let content = list(&block["content"]);
-            let is_content = |part: &Value| !is_result(part) && is_user_block(part);
-            is_id(&block["tool_use_id"], 64) && !content.is_empty() && content.iter().all(is_content)
-        }
+impl<'a> Message<'a> {
+    fn is_user(&self) -> bool {
+        self.role.is("user")
+    }
+
+    fn blocks(&self) -> &[Block<'a>] {
+        self.content.parts()
+    }
+
+    fn uses(&self) -> impl Iterator<Item = &Block<'a>> {
+        self.blocks().iter().filter(|block| block.kind.is("tool_use"))
+    }
+
+    fn results(&self) -> impl Iterator<Item = &Block<'a>> {
+        self.blocks().iter().filter(|block| block.kind.is("tool_result"))
+    }
+}
+
+fn is_thinking(block: &Block<'_>) -> bool {
+    matches!(block.kind.as_str(), "thinking" | "redacted_thinking")
+}
+
+fn is_signed(block: &Block<'_>) -> bool {
+    match block.kind.as_str() {
+        "thinking" => block.thinking.is_text && block.signature.says_something,
+        "redacted_thinking" => block.data.says_something,
+        _ => true,
+    }
+}
+
+/// Blocks an assistant may have besides text. Those of tools that run at the provider come in replays alone.
+fn is_answer(block: &Block<'_>) -> bool {
+    let kind = block.kind.as_str();
+    is_thinking(block)
+        || matches!(
+            kind,
+            "tool_use" | "server_tool_use" | "mcp_tool_use" | "container_upload" | "compaction"
+        )
+        || (kind != "tool_result" && kind.ends_with("_tool_result"))
+}
+
+fn takes(kind: &Word<'_>, source: &Source<'_>) -> bool {
+    let mime = source.media_type.as_str();
+    let takes_mime = match kind.as_str() {
+        "image" => matches!(mime, "image/jpeg" | "image/png" | "image/gif" | "image/webp"),
+        "document" => mime == "application/pdf",
+        _ => return true,
+    };
+    match source.kind.as_str() {
+        "base64" => takes_mime && source.data == Address::Base64,
+        "url" => source.url == Address::Https,
         _ => false,
     }
-}
-
-fn is_assistant_block(block: &Value) -> bool {
-    match text(&block["type"]) {
-        "text" => says_something(&block["text"]),
-        "thinking" => block["thinking"].is_string() && says_something(&block["signature"]),
-        "redacted_thinking" => says_something(&block["data"]),
-        "tool_use" => true,
-        // Blocks of tools that run at the provider come only in replayed answers.
-        other => other.starts_with("server_tool_") || other.ends_with("_tool_result"),
-    }
-}
-
-fn is_source(source: &Value) -> bool {
-    match text(&source["type"]) {
-        "base64" => says_something(&source["media_type"]) && says_something(&source["data"]),
-        "url" => text(&source["url"]).starts_with("http"),
-        _ => false,
-    }
-}
-
-fn blocks(message: &Value) -> &[Value] {
-    list(&message["content"])
-}
-
-fn uses(message: &Value) -> impl Iterator<Item = &Value> {
-    blocks(message).iter().filter(|block| block["type"] == "tool_use")
-}
-
-fn results(message: &Value) -> impl Iterator<Item = &Value> {
-    blocks(message).iter().filter(|block| is_result(block))
-}
-
-fn is_result(block: &Value) -> bool {
-    block["type"] == "tool_result"
-}
-
-fn is_thinking(block: &Value) -> bool {
-    matches!(text(&block["type"]), "thinking" | "redacted_thinking")
-}
-
-fn ends_in_space(block: &Value) -> bool {
-    text(&block["text"]).ends_with(char::is_whitespace)
 }

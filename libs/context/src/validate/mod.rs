@@ -1,16 +1,20 @@
 //! The rules of the providers, checked on the bytes that would be sent. One function a rule, independent of the
 //! projection: a fault there is found here and never leaves the house.
 //!
-//! To add a provider: a file with its list of rules and an arm in [`validate`].
+//! To add a provider: a file with its list of rules and an arm in [`validate`]. The bytes are read once, into
+//! facts and not into values; a rule looks at the facts of all messages.
 
-mod anthropic;
-mod openai_chat;
+pub(crate) mod anthropic;
+pub(crate) mod chat;
+pub(crate) mod gemini;
+mod mistral;
+mod neutral;
+mod read;
+pub(crate) mod responses;
 
 use crate::project::Format;
-use serde_json::Value;
+use serde::Deserialize;
 use std::fmt;
-
-pub(crate) use anthropic::are_assistant_blocks;
 
 /// A rule that a request breaks, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,63 +31,95 @@ impl fmt::Display for Violation {
     }
 }
 
-/// A rule: the index of every message that breaks it.
-type Rule = (&'static str, fn(&[Value]) -> Vec<usize>);
+/// A rule: its name, and the index of every message that breaks it.
+type Rule<M> = (&'static str, fn(&[M]) -> Vec<usize>);
 
 /// Checks the bytes of a request against the provider's rules; empty when it may be sent.
 #[must_use]
 pub fn validate(format: Format, bytes: &[u8]) -> Vec<Violation> {
-    let rules: &[Rule] = match format {
-        Format::OpenaiChat => openai_chat::RULES,
-        Format::Anthropic => anthropic::RULES,
-        Format::Neutral | Format::OpenaiResponses | Format::Gemini | Format::Mistral => &[],
+    match format {
+        Format::Neutral => check(bytes, neutral::RULES),
+        Format::OpenaiChat => check(bytes, chat::RULES),
+        Format::OpenaiChatStrict => check(bytes, &[chat::RULES, chat::STRICT].concat()),
+        Format::Mistral => check(bytes, mistral::RULES),
+        Format::OpenaiResponses => check(bytes, responses::RULES),
+        Format::Anthropic => check(bytes, anthropic::RULES),
+        Format::Gemini => check(bytes, gemini::RULES),
+    }
+}
+
+/// The names of a format's rules, in the order they are checked.
+#[must_use]
+pub fn rules(format: Format) -> Vec<&'static str> {
+    fn names<M>(rules: &[Rule<M>]) -> Vec<&'static str> {
+        rules.iter().map(|(name, _)| *name).collect()
+    }
+    let own = match format {
+        Format::Neutral => names(neutral::RULES),
+        Format::OpenaiChat => names(chat::RULES),
+        Format::OpenaiChatStrict => names(&[chat::RULES, chat::STRICT].concat()),
+        Format::Mistral => names(mistral::RULES),
+        Format::OpenaiResponses => names(responses::RULES),
+        Format::Anthropic => names(anthropic::RULES),
+        Format::Gemini => names(gemini::RULES),
     };
-    let Ok(Value::Array(messages)) = serde_json::from_slice(bytes) else {
-        return vec![Violation {
-            rule: "a request is a list of messages",
-            message: 0,
-        }];
+    [&[IS_LIST, HAS_MESSAGE], own.as_slice()].concat()
+}
+
+const IS_LIST: &str = "a request is a list of messages";
+const HAS_MESSAGE: &str = "a request has a message";
+
+fn check<'a, M: Deserialize<'a>>(bytes: &'a [u8], rules: &[Rule<M>]) -> Vec<Violation> {
+    let whole = |rule| vec![Violation { rule, message: 0 }];
+    let text = std::str::from_utf8(bytes).ok();
+    let Some(messages) = text.and_then(|text| serde_json::from_str::<Vec<M>>(text).ok()) else {
+        return whole(IS_LIST);
     };
     if messages.is_empty() {
-        return vec![Violation {
-            rule: "a request has a message",
-            message: 0,
-        }];
+        return whole(HAS_MESSAGE);
     }
-    let broken = |(rule, check): &Rule| -> Vec<Violation> {
-        check(&messages)
-            .into_iter()
-            .map(|message| Violation { rule, message })
-            .collect()
-    };
-    rules.iter().flat_map(broken).collect()
+    let mut violations = Vec::new();
+    for (rule, check) in rules {
+        let broken = check(&messages).into_iter();
+        violations.extend(broken.map(|message| Violation { rule, message }));
+    }
+    violations
+}
+
+/// Whether a part of a request breaks none of the rules that a part can be held to.
+fn keeps<M>(rules: &[Rule<M>], but: &[&str], messages: &[M]) -> bool {
+    rules
+        .iter()
+        .all(|(name, check)| but.contains(name) || check(messages).is_empty())
 }
 
 /// Indexes of the messages for which `is_ok` is false.
-fn failing(messages: &[Value], is_ok: impl Fn(&Value) -> bool) -> Vec<usize> {
-    messages
-        .iter()
-        .enumerate()
-        .filter(|(_, message)| !is_ok(message))
-        .map(|(at, _)| at)
-        .collect()
+fn failing<M>(messages: &[M], is_ok: impl Fn(&M) -> bool) -> Vec<usize> {
+    let broken = messages.iter().enumerate().filter(|(_, message)| !is_ok(message));
+    broken.map(|(at, _)| at).collect()
 }
 
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
+/// Indexes of the messages with an id that was there before; `ids` gives those of a message.
+fn repeating<'m, M, I: Iterator<Item = &'m str>>(messages: &'m [M], ids: impl Fn(&'m M) -> I) -> Vec<usize> {
+    let mut seen = std::collections::HashSet::new();
+    let mut broken = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        let is_new = |id: &'m str| id.is_empty() || seen.insert(id);
+        if !ids(message).map(is_new).fold(true, |all, is_new| all & is_new) {
+            broken.push(at);
+        }
+    }
+    broken
 }
 
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-fn says_something(value: &Value) -> bool {
-    !text(value).trim().is_empty()
-}
-
-/// `[A-Za-z0-9_-]{1,max}`.
-fn is_id(value: &Value, max: usize) -> bool {
-    let id = text(value);
-    let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    (1..=max).contains(&id.len()) && id.bytes().all(legal)
+/// One or several values of a provider's own block.
+fn blocks<'a, T: Deserialize<'a>>(json: &'a str) -> Option<Vec<T>> {
+    let shape = read::shape(json)?;
+    if shape.is_list {
+        serde_json::from_str(json).ok()
+    } else {
+        shape
+            .is_object
+            .then(|| serde_json::from_str(json).ok().map(|block| vec![block]))?
+    }
 }

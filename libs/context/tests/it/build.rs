@@ -183,16 +183,6 @@ fn nothing_to_send_is_the_callers_mistake() {
 }
 
 #[test]
-fn formats_without_a_projection_are_unsupported() {
-    let all = entries([Message::user("q")]);
-    for format in [Format::OpenaiResponses, Format::Gemini, Format::Mistral] {
-        let error = build(&BuildInput::new(&all, 1_000, format)).unwrap_err();
-        assert_eq!(error, BuildError::Unsupported(format));
-        assert_eq!(Error::from(error).reason, Reason::Unimplemented);
-    }
-}
-
-#[test]
 fn a_policy_with_calls_only_shows_no_results_of_earlier_turns() {
     let all = heavy();
     let options = BuildOptions::from(&Profile::GoclawLite.policy());

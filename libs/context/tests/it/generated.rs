@@ -184,7 +184,7 @@ proptest! {
         soft in 0_i64..10,
     ) {
         let stored = entries(history.clone());
-        for format in [Format::OpenaiChat, Format::Anthropic, Format::Neutral] {
+        for format in Format::ALL {
             let input = BuildInput {
                 pending: &pending,
                 staged: &staged,
@@ -219,7 +219,7 @@ proptest! {
         mode in prop::sample::select(vec![HistoryMode::Full, HistoryMode::CallsOnly]),
     ) {
         let stored = entries(history);
-        for format in [Format::OpenaiChat, Format::Anthropic] {
+        for format in Format::ALL {
             let options = BuildOptions { limit_turns: turns, history_mode: mode, ..BuildOptions::goclaw() };
             let built = build(&BuildInput { options, ..BuildInput::new(&stored, 4_000, format) });
             prop_assert!(matches!(built, Ok(_) | Err(BuildError::NothingToSend)), "{built:?}");

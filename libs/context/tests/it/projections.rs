@@ -230,7 +230,7 @@ fn attachments_take_the_providers_form_or_a_marker() {
     ];
     assert_eq!(
         openai(&looped)[1]["content"],
-        "see\n[image: image/png]\n[image: image/tiff]\n[image]\n[image]"
+        "see\n[image not sent: image/png]\n[image not sent: image/tiff]\n[image not sent]\n[image not sent]"
     );
     anthropic(&looped);
 }
