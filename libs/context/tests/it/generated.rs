@@ -9,19 +9,22 @@ use colloquy_context::{
 };
 use colloquy_types::Seq;
 use colloquy_types::message::{
-    Completion, Media, MediaData, MediaKind, Message, Part, Role, Thinking, ToolResult,
+    Completion, Media, MediaData, MediaKind, Message, Part, RawBlock, Role, Thinking, ToolResult,
 };
 use colloquy_types::policy::HistoryMode;
 use proptest::prelude::*;
 use serde_json::Value;
 
-fn any_text() -> impl Strategy<Value = String> {
+pub fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-z ]{0,12}",
         1 => Just(String::new()),
         1 => Just(" \n\t".to_owned()),
         1 => Just("nul \0 inside".to_owned()),
         1 => "[語文字日本]{1,20}",
+        1 => "[a語é🙂 \"\\\\]",
+        1 => "[🙂👩‍👩‍👧🇩🇪]{1,6}",
+        1 => "[שלוםمرحبا\u{202e}\u{200f}]{1,12}",
         1 => any::<String>(),
         1 => (4_001_usize..6_000).prop_map(|chars| "長".repeat(chars)),
     ]
@@ -33,6 +36,7 @@ fn any_id() -> impl Strategy<Value = String> {
         1 => Just(String::new()),
         1 => Just("id with / odd : characters".to_owned()),
         1 => Just("x".repeat(80)),
+        1 => prop::sample::select(vec!["call_1|fc_1", "call_1|fc_2", "abcdefgh1"]).prop_map(str::to_owned),
     ]
 }
 
@@ -44,10 +48,20 @@ fn any_call() -> impl Strategy<Value = Part> {
 
 fn any_media() -> impl Strategy<Value = Part> {
     let kind = prop::sample::select(vec![MediaKind::Image, MediaKind::Audio, MediaKind::File]);
-    let mime = prop::sample::select(vec!["image/png", "audio/wav", "application/pdf", ""]);
+    let mime = prop::sample::select(vec![
+        "image/png",
+        "image/tiff",
+        "audio/wav",
+        "application/pdf",
+        "\"",
+        "",
+    ]);
     let data = prop_oneof![
         Just(MediaData::Inline("AAAA".to_owned())),
-        Just(MediaData::Reference("https://example.com/x".to_owned())),
+        Just(MediaData::Inline("not base64 \"".to_owned())),
+        Just(MediaData::Inline(String::new())),
+        Just(MediaData::Reference("https://example.com/x\"y".to_owned())),
+        Just(MediaData::Reference("https:// two".to_owned())),
         Just(MediaData::Reference("file-7".to_owned())),
     ];
     (kind, mime, data).prop_map(|(kind, mime, data)| {
@@ -61,8 +75,15 @@ fn any_media() -> impl Strategy<Value = Part> {
 }
 
 fn any_thinking() -> impl Strategy<Value = Part> {
-    let signature = prop::sample::select(vec![None, Some(""), Some("sig")]);
-    let provider = prop::sample::select(vec![None, Some("anthropic"), Some("openai")]);
+    let reasoning = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
+    let signature = prop::sample::select(vec![None, Some(""), Some("sig"), Some("AAAA"), Some(reasoning)]);
+    let provider = prop::sample::select(vec![
+        None,
+        Some("anthropic"),
+        Some("openai"),
+        Some("gemini"),
+        Some("mistral"),
+    ]);
     (any_text(), signature, provider, any::<bool>()).prop_map(|(text, signature, provider, redacted)| {
         Part::Thinking(Thinking {
             text,
@@ -93,6 +114,28 @@ fn any_user() -> impl Strategy<Value = Message> {
     prop::collection::vec(part, 0..3).prop_map(|parts| Message::new(Role::User, parts))
 }
 
+/// Blocks as providers give them, and some that may not stand.
+fn any_raw() -> impl Strategy<Value = Option<RawBlock>> {
+    let json = prop::sample::select(vec![
+        r#"[{"type":"text","text":"raw"}]"#,
+        r#"[{"type":"thinking","thinking":"","signature":"s"},{"type":"tool_use","id":"c1","name":"f","input":{}}]"#,
+        r#"[{"type":"reasoning","id":"rs_1","summary":[]},{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}"}]"#,
+        r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}"#,
+        r#"{"role":"assistant","content":"raw"}"#,
+        r#"[{"functionCall":{"name":"f","args":{}}}]"#,
+        r#"{"text":"raw","thoughtSignature":"AAAA"}"#,
+        r#"[{"type":"text","text":" "}]"#,
+        "{oops",
+        "3",
+    ]);
+    let provider = prop::sample::select(vec!["anthropic", "openai", "gemini", "mistral"]);
+    let raw = (provider, json).prop_map(|(provider, json)| RawBlock {
+        provider: provider.to_owned(),
+        json: json.to_owned(),
+    });
+    prop::option::weighted(0.3, raw)
+}
+
 fn any_assistant() -> impl Strategy<Value = Message> {
     let part = prop_oneof![
         3 => any_text().prop_map(Part::text),
@@ -101,8 +144,9 @@ fn any_assistant() -> impl Strategy<Value = Message> {
         1 => any_result(),
     ];
     let completion = prop_oneof![5 => Just(Completion::Complete), 1 => Just(Completion::Aborted), 1 => Just(Completion::Error)];
-    (prop::collection::vec(part, 0..5), completion).prop_map(|(parts, completion)| Message {
+    (prop::collection::vec(part, 0..5), completion, any_raw()).prop_map(|(parts, completion, raw)| Message {
         completion,
+        raw,
         ..calls(parts)
     })
 }
@@ -134,7 +178,7 @@ fn any_exchange() -> impl Strategy<Value = Vec<Message>> {
     prop_oneof![2 => any_message().prop_map(|message| vec![message]), 1 => pair]
 }
 
-fn any_conversation(most: usize) -> impl Strategy<Value = Vec<Message>> {
+pub fn any_conversation(most: usize) -> impl Strategy<Value = Vec<Message>> {
     prop::collection::vec(any_exchange(), 0..most).prop_map(|exchanges| exchanges.concat())
 }
 
@@ -172,7 +216,7 @@ fn is_protected(view: &[Item<'_>], at: usize) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn builds_are_valid_repeatable_and_lose_nothing_a_person_wrote(
