@@ -122,6 +122,8 @@ pub struct ToolResult {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Thinking {
     pub text: String,
+    /// As the provider gave it: Anthropic's signature, or data where it is redacted; Gemini's signature of the
+    /// part behind; the JSON of the reasoning item of OpenAI Responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
     /// The provider that signed it; a signature is worthless to any other.
@@ -147,7 +149,9 @@ impl Part {
     }
 }
 
-/// A provider's own block, replayed byte for byte to that provider.
+/// A provider's own block, replayed byte for byte to that provider (`anthropic`, `openai`, `openai_chat`, `gemini`):
+/// one of, or a list of, Anthropic's content blocks, Responses' output items or Gemini's parts; the whole message
+/// of Chat Completions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RawBlock {
     pub provider: String,

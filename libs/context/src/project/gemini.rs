@@ -9,7 +9,7 @@ use super::media::{self, is_base64};
 use super::out::Out;
 use super::{EARLIER_OMITTED, Projected, inside_list, is_content, own_blocks, signature, text};
 use crate::item::Item;
-use crate::validate::gemini::{Answer, answer};
+use crate::validate::gemini::{Answer, OwnCall, answer};
 use colloquy_types::message::{Completion, Media, MediaKind, Message, Part, Role, ToolCall, ToolResult};
 
 /// The names that signatures and replayed parts of this provider carry.
@@ -177,18 +177,17 @@ impl<'a> Request<'a> {
         let Some(Answer { calls }) = answer(json) else {
             return false;
         };
-        let is_same = |(own, call): (&(_, std::borrow::Cow<'_, str>), &ToolCall)| {
-            let (id, name): &(Option<std::borrow::Cow<'_, str>>, _) = own;
-            id.as_ref().is_none_or(|id| *id == call.id) && *name == call.name
+        let is_same = |(own, call): (&OwnCall<'_>, &ToolCall)| {
+            own.id.as_ref().is_none_or(|id| *id == call.id) && own.name == call.name
         };
-        let same = calls.len() == message.tool_calls().count()
-            && calls.iter().zip(message.tool_calls()).all(is_same);
-        let has_ids = calls.iter().any(|(id, _)| id.is_some());
+        let count = message.tool_calls().count();
+        let same = calls.len() == count && calls.iter().zip(message.tool_calls()).all(is_same);
+        let has_ids = calls.iter().any(|call| call.id.is_some());
         if !same || (has_ids && !self.ids.keeps(message)) {
             return false;
         }
-        for ((id, _), call) in calls.iter().zip(message.tool_calls()) {
-            if id.is_some() {
+        for (own, call) in calls.iter().zip(message.tool_calls()) {
+            if own.id.is_some() {
                 self.ids.call(call);
             } else {
                 self.ids.call_without_id(call);

@@ -8,6 +8,7 @@ use colloquy_types::message::{Message, ToolCall};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::io::Write;
 
 const HASH_CHARS: usize = 24;
 
@@ -36,11 +37,15 @@ impl Alphabet {
     }
 
     fn hashed(self, id: &str, occurrence: u32, salt: u32) -> String {
-        let digest = Sha256::digest(format!("{occurrence}:{salt}:{id}"));
+        let mut hash = Sha256::new();
+        write!(hash, "{occurrence}:{salt}:{id}").expect("a hash takes all that is written to it");
+        let digest = hash.finalize();
         if self == Self::Nine {
             return nine(&digest);
         }
-        format!("call_{}", &hex::encode(digest)[..HASH_CHARS])
+        let mut hex = [0; HASH_CHARS];
+        hex::encode_to_slice(&digest[..HASH_CHARS / 2], &mut hex).expect("two digits for each byte");
+        ["call_", std::str::from_utf8(&hex).expect("digits are ASCII")].concat()
     }
 }
 

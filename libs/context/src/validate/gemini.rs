@@ -208,12 +208,18 @@ fn whole_signatures(contents: &[Content<'_>]) -> Vec<usize> {
 
 /// What the API's own parts say, when they may stand as a whole answer.
 pub(crate) struct Answer<'a> {
-    /// Id, where it has one, and name of every call.
-    pub calls: Vec<(Option<Cow<'a, str>>, Cow<'a, str>)>,
+    pub calls: Vec<OwnCall<'a>>,
+}
+
+/// A call as the API gave it.
+pub(crate) struct OwnCall<'a> {
+    /// None from models that give their calls no id.
+    pub id: Option<Cow<'a, str>>,
+    pub name: Cow<'a, str>,
 }
 
 /// Reads one part or a list of them.
-pub(crate) fn answer(json: &str) -> Option<Answer<'_>> {
+pub(crate) fn answer<'a>(json: &'a str) -> Option<Answer<'a>> {
     let content = Content {
         role: Word::Is(Cow::Borrowed("model")),
         parts: super::read::Content::List(blocks(json)?),
@@ -230,16 +236,13 @@ pub(crate) fn answer(json: &str) -> Option<Answer<'_>> {
     let super::read::Content::List(parts) = content.parts else {
         return None;
     };
-    let calls = parts.into_iter().filter_map(|part| part.function_call);
-    let named = |call: Function<'_>| {
-        let id = call.id.is_there().then(|| call.id.clone().into_string());
-        (
-            id.map(|id| Cow::Owned(id.into_owned())),
-            Cow::Owned(call.name.into_string().into_owned()),
-        )
+    let own = |call: Function<'a>| OwnCall {
+        id: call.id.is_there().then(|| call.id.into_string()),
+        name: call.name.into_string(),
     };
+    let calls = parts.into_iter().filter_map(|part| part.function_call);
     Some(Answer {
-        calls: calls.map(named).collect(),
+        calls: calls.map(own).collect(),
     })
 }
 
