@@ -24,8 +24,8 @@ pub(super) fn project(items: &[Item<'_>]) -> Projected {
     for (at, item) in items.iter().enumerate() {
         let message = &*item.message;
         match message.role {
-            Role::User => request.message(r#"{"role":"user","content":"#, message, at),
-            Role::System => request.message(r#"{"role":"system","content":"#, message, at),
+            Role::User => request.user(message, at),
+            Role::System => request.text(r#"{"role":"system","content":""#, &message.parts, at),
             Role::Assistant => request.assistant(message, at),
             Role::Tool => message
                 .tool_results()
@@ -49,9 +49,9 @@ impl<'a> Request<'a> {
         self.out.raw(head);
     }
 
-    fn message(&mut self, head: &str, message: &Message, at: usize) {
+    fn user(&mut self, message: &Message, at: usize) {
         if text::has_text(&message.parts) {
-            self.start(head, at);
+            self.start(r#"{"role":"user","content":"#, at);
             string_or_list(&mut self.out, &message.parts);
             self.out.raw("}");
         }
@@ -74,15 +74,16 @@ impl<'a> Request<'a> {
             match part {
                 Part::ToolCall(call) => self.call(call, is_reasoned, at),
                 Part::Thinking(_) => is_reasoned |= self.reasoning(message, part, at),
-                _ => self.text(run, at),
+                _ => self.text(r#"{"role":"assistant","content":""#, run, at),
             }
             rest = behind;
         }
     }
 
-    fn text(&mut self, run: &[Part], at: usize) {
+    /// Only users may show what is no text.
+    fn text(&mut self, head: &str, run: &[Part], at: usize) {
         if text::has_text(run) {
-            self.start(r#"{"role":"assistant","content":""#, at);
+            self.start(head, at);
             text::lines(&mut self.out, run);
             self.out.raw(r#""}"#);
         }

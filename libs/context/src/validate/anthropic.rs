@@ -1,6 +1,6 @@
 //! Rules of Anthropic Messages.
 
-use super::read::{Address, Content, Shape, Text, Word};
+use super::read::{Address, Content, Shape, Text, Word, object};
 use super::{blocks, failing, keeps, repeating};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -32,7 +32,7 @@ struct Block<'a> {
     tool_use_id: Word<'a>,
     #[serde(borrow)]
     content: Content<Inner<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "object")]
     source: Source<'a>,
 }
 
@@ -43,7 +43,7 @@ struct Inner<'a> {
     #[serde(borrow, rename = "type")]
     kind: Word<'a>,
     text: Text,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "object")]
     source: Source<'a>,
 }
 

@@ -1,7 +1,7 @@
 //! Rules of OpenAI Chat Completions, and of the endpoints that copy it and want more.
 
-use super::read::{Address, Content, JsonText, Leaf, Text, Word, shape};
-use super::{failing, keeps, repeating};
+use super::read::{Address, Content, JsonText, Leaf, Text, Word, flag, object, shape};
+use super::{failing, keeps, one, repeating};
 use serde::Deserialize;
 use serde::de::{IgnoredAny, MapAccess};
 use std::borrow::Cow;
@@ -19,6 +19,7 @@ pub(super) struct Message<'a> {
     pub tool_call_id: Word<'a>,
     #[serde(borrow)]
     pub name: Word<'a>,
+    #[serde(deserialize_with = "flag")]
     pub prefix: bool,
 }
 
@@ -28,9 +29,11 @@ pub(super) struct Part<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Word<'a>,
     pub text: Text,
+    #[serde(deserialize_with = "object")]
     image_url: Image,
     #[serde(borrow)]
     pub input_audio: Audio<'a>,
+    #[serde(deserialize_with = "object")]
     file: File,
     pub document_url: Address,
 }
@@ -88,7 +91,7 @@ pub(super) struct Call<'a> {
     pub id: Word<'a>,
     #[serde(borrow, rename = "type")]
     kind: Word<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "object")]
     pub function: Function<'a>,
 }
 
@@ -250,10 +253,7 @@ fn system_first(messages: &[Message<'_>]) -> Vec<usize> {
 
 /// The ids of the calls in an answer as the endpoint gave it; none when it may not stand in a request.
 pub(crate) fn own_answer(json: &str) -> Option<Vec<Cow<'_, str>>> {
-    if !shape(json)?.is_object {
-        return None;
-    }
-    let messages: [Message<'_>; 1] = [serde_json::from_str(json).ok()?];
+    let messages: [Message<'_>; 1] = [shape(json).and_then(|_| one(json))?];
     let about_results: &[&str] = &["every call has one result before the next message"];
     if !messages[0].role.is("assistant") || !keeps(RULES, about_results, &messages) {
         return None;

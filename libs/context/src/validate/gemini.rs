@@ -1,6 +1,6 @@
 //! Rules of Gemini `generateContent`.
 
-use super::read::{Address, Shape, Text, Word};
+use super::read::{Address, Shape, Text, Word, maybe_object};
 use super::{blocks, failing, keeps, repeating};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -18,13 +18,13 @@ pub(super) struct Content<'a> {
 #[serde(default, rename_all = "camelCase")]
 struct Part<'a> {
     text: Text,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "maybe_object")]
     inline_data: Option<Media<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "maybe_object")]
     file_data: Option<Media<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "maybe_object")]
     function_call: Option<Function<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "maybe_object")]
     function_response: Option<Function<'a>>,
     executable_code: Shape,
     code_execution_result: Shape,

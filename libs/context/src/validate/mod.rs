@@ -13,6 +13,7 @@ mod read;
 pub(crate) mod responses;
 
 use crate::project::Format;
+use read::{Object, shape};
 use serde::Deserialize;
 use std::fmt;
 
@@ -72,7 +73,7 @@ const HAS_MESSAGE: &str = "a request has a message";
 fn check<'a, M: Deserialize<'a>>(bytes: &'a [u8], rules: &[Rule<M>]) -> Vec<Violation> {
     let whole = |rule| vec![Violation { rule, message: 0 }];
     let text = std::str::from_utf8(bytes).ok();
-    let Some(messages) = text.and_then(|text| serde_json::from_str::<Vec<M>>(text).ok()) else {
+    let Some(messages) = text.and_then(list::<M>) else {
         return whole(IS_LIST);
     };
     if messages.is_empty() {
@@ -112,14 +113,22 @@ fn repeating<'m, M, I: Iterator<Item = &'m str>>(messages: &'m [M], ids: impl Fn
     broken
 }
 
+/// A list of objects.
+fn list<'a, M: Deserialize<'a>>(json: &'a str) -> Option<Vec<M>> {
+    let objects: Vec<Object<M>> = serde_json::from_str(json).ok()?;
+    objects.into_iter().map(|object| object.fields).collect()
+}
+
+/// One object.
+fn one<'a, M: Deserialize<'a>>(json: &'a str) -> Option<M> {
+    serde_json::from_str::<Object<M>>(json).ok()?.fields
+}
+
 /// One or several values of a provider's own block.
 fn blocks<'a, T: Deserialize<'a>>(json: &'a str) -> Option<Vec<T>> {
-    let shape = read::shape(json)?;
-    if shape.is_list {
-        serde_json::from_str(json).ok()
+    if shape(json)?.is_list {
+        list(json)
     } else {
-        shape
-            .is_object
-            .then(|| serde_json::from_str(json).ok().map(|block| vec![block]))?
+        Some(vec![one(json)?])
     }
 }

@@ -3,6 +3,7 @@
 //! Every leaf takes every JSON value, so that a wrong type breaks the rule about it and not the reading.
 
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
@@ -20,6 +21,10 @@ pub(crate) trait Leaf<'a>: Sized {
     }
 
     fn null() -> Self {
+        Self::other()
+    }
+
+    fn truth(_: bool) -> Self {
         Self::other()
     }
 
@@ -47,8 +52,8 @@ impl<'a, T: Leaf<'a>> Visitor<'a> for Reader<T> {
         f.write_str("any JSON value")
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<T, E> {
-        Ok(T::other())
+    fn visit_bool<E>(self, is: bool) -> Result<T, E> {
+        Ok(T::truth(is))
     }
 
     fn visit_i64<E>(self, _: i64) -> Result<T, E> {
@@ -287,6 +292,27 @@ fn is_base64(text: &str) -> bool {
     !digits.is_empty() && text.len().is_multiple_of(4) && digits.bytes().all(legal)
 }
 
+/// A field that is true or anything else.
+pub(crate) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(Flag::deserialize(deserializer)?.0)
+}
+
+struct Flag(bool);
+
+impl<'a> Leaf<'a> for Flag {
+    fn other() -> Self {
+        Self(false)
+    }
+
+    fn text(_: &str) -> Self {
+        Self(false)
+    }
+
+    fn truth(is: bool) -> Self {
+        Self(is)
+    }
+}
+
 /// A string that holds JSON itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct JsonText {
@@ -305,7 +331,62 @@ impl<'a> Leaf<'a> for JsonText {
     }
 }
 
-/// Text, or a list of parts, or neither.
+/// An object read as a struct. Without it a list would pass for one, its values in the order of the fields.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Object<T> {
+    /// There is a value, null but for.
+    is_there: bool,
+    pub fields: Option<T>,
+}
+
+impl<'a, T: Deserialize<'a>> Leaf<'a> for Object<T> {
+    fn other() -> Self {
+        Self {
+            is_there: true,
+            fields: None,
+        }
+    }
+
+    fn null() -> Self {
+        Self {
+            is_there: false,
+            fields: None,
+        }
+    }
+
+    fn text(_: &str) -> Self {
+        Self::other()
+    }
+
+    fn object<A: MapAccess<'a>>(object: A) -> Result<Self, A::Error> {
+        Ok(Self {
+            is_there: true,
+            fields: Some(T::deserialize(MapAccessDeserializer::new(object))?),
+        })
+    }
+}
+
+/// A field that holds an object; a value of another kind is one without fields.
+pub(crate) fn object<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    let object = Object::<T>::deserialize(deserializer)?;
+    Ok(object.fields.unwrap_or_default())
+}
+
+/// A field that may hold an object; none where it is null.
+pub(crate) fn maybe_object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    let object = Object::<T>::deserialize(deserializer)?;
+    Ok(object.is_there.then(|| object.fields.unwrap_or_default()))
+}
+
+/// Text, or a list of parts, or neither. A part that is no object is one without fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Content<T> {
     #[default]
@@ -315,7 +396,7 @@ pub(crate) enum Content<T> {
     List(Vec<T>),
 }
 
-impl<'a, T: Deserialize<'a>> Leaf<'a> for Content<T> {
+impl<'a, T: Deserialize<'a> + Default> Leaf<'a> for Content<T> {
     fn other() -> Self {
         Self::Other
     }
@@ -330,8 +411,8 @@ impl<'a, T: Deserialize<'a>> Leaf<'a> for Content<T> {
 
     fn list<A: SeqAccess<'a>>(mut list: A) -> Result<Self, A::Error> {
         let mut parts = Vec::new();
-        while let Some(part) = list.next_element()? {
-            parts.push(part);
+        while let Some(part) = list.next_element::<Object<T>>()? {
+            parts.push(part.fields.unwrap_or_default());
         }
         Ok(Self::List(parts))
     }
@@ -346,7 +427,7 @@ impl<T> Content<T> {
     }
 }
 
-leaves!(Shape, Text, Address, JsonText);
+leaves!(Shape, Text, Address, Flag, JsonText);
 
 macro_rules! borrowing_leaves {
     ($($leaf:ident),+) => {$(
@@ -361,7 +442,13 @@ macro_rules! borrowing_leaves {
 use super::chat::Audio;
 borrowing_leaves!(Word, Audio);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Content<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Reader(PhantomData))
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Content<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Reader(PhantomData))
     }

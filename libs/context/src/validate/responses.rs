@@ -1,7 +1,7 @@
 //! Rules of the OpenAI Responses API. What is called a message here is an item of the input.
 
 use super::read::{Address, Content, JsonText, Text, Word, shape};
-use super::{blocks, failing, keeps, repeating};
+use super::{blocks, failing, keeps, one, repeating};
 use serde::Deserialize;
 use std::borrow::Cow;
 
@@ -222,10 +222,7 @@ pub(crate) fn answer(json: &str) -> Option<Answer<'_>> {
 
 /// The id of a reasoning item that may be sent again.
 pub(crate) fn reasoning_id(json: &str) -> Option<Cow<'_, str>> {
-    if !shape(json)?.is_object {
-        return None;
-    }
-    let items: [Item<'_>; 1] = [serde_json::from_str(json).ok()?];
+    let items: [Item<'_>; 1] = [shape(json).and_then(|_| one(json))?];
     let is_whole =
         items[0].is_reasoning() && legal_item_ids(&items).is_empty() && summarised(&items).is_empty();
     let [item] = items;

@@ -322,6 +322,28 @@ fn attachments_are_sent_as_each_provider_takes_them_and_named_where_it_does_not(
 }
 
 #[test]
+fn attachments_of_others_than_the_user_are_named() {
+    let of = |role| Message::new(role, attachments());
+    let messages = [
+        Message::user("q"),
+        of(Role::System),
+        of(Role::Assistant),
+        Message::user("and?"),
+    ];
+    for format in Format::ALL
+        .into_iter()
+        .filter(|format| *format != Format::Neutral)
+    {
+        let text = sent(format, &messages).to_string();
+        assert_eq!(
+            text.matches("not sent").count(),
+            2 * attachments().len(),
+            "{format}"
+        );
+    }
+}
+
+#[test]
 fn attachments_of_results_are_sent_or_named_too() {
     let shown = ToolResult {
         call_id: "c1".into(),

@@ -31,7 +31,17 @@ pub fn with_form(mut cases: Vec<Case>) -> Vec<Case> {
 
 #[test]
 fn bytes_that_are_no_json_are_no_request() {
-    for bytes in [&b""[..], b"[", b"[{}]x", b"[\"\xff\"]", b"[1]", b"[[[[[[[["] {
+    for bytes in [
+        &b""[..],
+        b"[",
+        b"[{}]x",
+        b"[\"\xff\"]",
+        b"[1]",
+        b"[[[[[[[[",
+        b"[[]]",
+        b"[null]",
+        b"[[\"user\"]]",
+    ] {
         for format in Format::ALL {
             assert_eq!(validate(format, bytes)[0].rule, "a request is a list of messages");
         }
@@ -48,6 +58,36 @@ pub fn assistant(content: Value) -> Value {
 
 pub fn block(text: &str) -> Value {
     json!({"type": "text", "text": text})
+}
+
+/// What is a list where an object should be breaks the rule about the object, whatever its order.
+#[test]
+fn a_list_is_no_object() {
+    let first = |format, value: Value| validate(format, value.to_string().as_bytes())[0].rule;
+    let chat = |part: Value| first(Format::OpenaiChat, json!([user(json!([part]))]));
+    assert_eq!(
+        chat(json!(["text", "q"])),
+        "a part of a content is known and of its role"
+    );
+    let image = |url: Value| json!({"type": "image_url", "image_url": url});
+    for url in [
+        json!(["https://x.y"]),
+        json!("https://x.y"),
+        json!(null),
+        json!(5),
+    ] {
+        assert_eq!(chat(image(url)), "a part of a content is whole");
+    }
+    let block = json!(["text", "q"]);
+    assert_eq!(
+        first(Format::Anthropic, json!([user(json!([block]))])),
+        "a block is known and of its role"
+    );
+    let part = json!([{"role": "user", "parts": [{"inlineData": ["image/png", "AAAA"]}]}]);
+    assert_eq!(
+        first(Format::Gemini, part),
+        "media has a type and base64 or an address"
+    );
 }
 
 #[test]
