@@ -1,9 +1,9 @@
 //! Rules of OpenAI Chat Completions, and of the endpoints that copy it and want more.
 
-use super::read::{Address, Content, JsonText, Leaf, Text, Word, flag, object, shape};
+use super::read::{Address, Content, JsonText, Leaf, Text, Word, flag, leaf, object, shape};
 use super::{failing, keeps, one, repeating};
 use serde::Deserialize;
-use serde::de::{IgnoredAny, MapAccess};
+use serde::de::{Deserializer, IgnoredAny, MapAccess};
 use std::borrow::Cow;
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -74,6 +74,12 @@ impl<'a> Leaf<'a> for Audio<'a> {
             }
         }
         Ok(audio)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Audio<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        leaf(deserializer)
     }
 }
 

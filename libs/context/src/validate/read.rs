@@ -2,12 +2,16 @@
 //!
 //! Every leaf takes every JSON value, so that a wrong type breaks the rule about it and not the reading.
 
+mod objects;
+mod strings;
+
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
-use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
+
+pub(crate) use objects::{Content, Object, flag, maybe_object, object};
+pub(crate) use strings::{Address, JsonText, Text, Word};
 
 /// What a leaf makes of a value.
 pub(crate) trait Leaf<'a>: Sized {
@@ -89,14 +93,12 @@ impl<'a, T: Leaf<'a>> Visitor<'a> for Reader<T> {
     }
 }
 
-macro_rules! leaves {
-    ($($leaf:ty),+) => {$(
-        impl<'de> Deserialize<'de> for $leaf {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(Reader(PhantomData))
-            }
-        }
-    )+};
+/// Reads a leaf from any value.
+///
+/// # Errors
+/// Those of the JSON itself.
+pub(crate) fn leaf<'de, T: Leaf<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    deserializer.deserialize_any(Reader(PhantomData))
 }
 
 /// The kind of a value and how deep it goes; the whole of it is read, so what has a shape is JSON.
@@ -151,305 +153,50 @@ pub(crate) fn shape(json: &str) -> Option<Shape> {
     (shape.depth <= MAX_DEPTH).then_some(shape)
 }
 
-/// A string of any length, by what rules ask of it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Text {
-    /// It is there and a string.
-    pub is_text: bool,
-    /// It is there in any form, null but for.
-    pub is_there: bool,
-    pub says_something: bool,
-    pub ends_in_space: bool,
+/// Whether a text is JSON that may be embedded in a request.
+pub(crate) fn is_json(text: &str) -> bool {
+    shape(text).is_some()
 }
 
-impl<'a> Leaf<'a> for Text {
-    fn other() -> Self {
-        Self {
-            is_there: true,
-            ..Self::default()
-        }
-    }
-
-    fn null() -> Self {
-        Self::default()
-    }
-
-    fn text(text: &str) -> Self {
-        Self {
-            is_text: true,
-            is_there: true,
-            says_something: !text.trim().is_empty(),
-            ends_in_space: text.ends_with(char::is_whitespace),
-        }
-    }
-}
-
-/// A short string: an id, a name, a type.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Word<'a> {
-    #[default]
-    Absent,
-    Other,
-    Is(Cow<'a, str>),
-}
-
-impl<'a> Leaf<'a> for Word<'a> {
-    fn other() -> Self {
-        Self::Other
-    }
-
-    fn null() -> Self {
-        Self::Absent
-    }
-
-    fn text(text: &str) -> Self {
-        Self::Is(Cow::Owned(text.to_owned()))
-    }
-
-    fn borrowed(text: &'a str) -> Self {
-        Self::Is(Cow::Borrowed(text))
-    }
-}
-
-impl<'a> Word<'a> {
-    /// The string, empty where there is none.
-    pub(crate) fn as_str(&self) -> &str {
-        match self {
-            Self::Is(text) => text,
-            _ => "",
-        }
-    }
-
-    pub(crate) fn is(&self, text: &str) -> bool {
-        matches!(self, Self::Is(is) if is == text)
-    }
-
-    pub(crate) fn is_there(&self) -> bool {
-        *self != Self::Absent
-    }
-
-    /// `[A-Za-z0-9_-]{1,max}`.
-    pub(crate) fn is_id(&self, max: usize) -> bool {
-        let id = self.as_str();
-        let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-        (1..=max).contains(&id.len()) && id.bytes().all(legal)
-    }
-
-    pub(crate) fn into_string(self) -> Cow<'a, str> {
-        match self {
-            Self::Is(text) => text,
-            _ => Cow::Borrowed(""),
-        }
-    }
-}
-
-/// Where media lies.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Address {
-    #[default]
-    Absent,
-    Other,
-    Https,
-    Http,
-    /// `data:TYPE;base64,DATA` with a type and base64.
-    Data,
-    Base64,
-}
-
-impl<'a> Leaf<'a> for Address {
-    fn other() -> Self {
-        Self::Other
-    }
-
-    fn null() -> Self {
-        Self::Absent
-    }
-
-    fn text(text: &str) -> Self {
-        let is_data = |rest: &str| {
-            let parts = rest.split_once(";base64,");
-            parts.is_some_and(|(mime, data)| mime.contains('/') && is_base64(data))
-        };
-        match text.split_once(':') {
-            Some(("https", rest)) if rest.len() > 2 => Self::Https,
-            Some(("http", rest)) if rest.len() > 2 => Self::Http,
-            Some(("data", rest)) if is_data(rest) => Self::Data,
-            None if is_base64(text) => Self::Base64,
-            _ => Self::Other,
-        }
-    }
-}
-
-impl Address {
-    pub(crate) fn is_web(self) -> bool {
-        matches!(self, Self::Https | Self::Http)
-    }
-}
-
-fn is_base64(text: &str) -> bool {
-    let digits = text.trim_end_matches('=');
-    let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
-    !digits.is_empty() && text.len().is_multiple_of(4) && digits.bytes().all(legal)
-}
-
-/// A field that is true or anything else.
-pub(crate) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    Ok(Flag::deserialize(deserializer)?.0)
-}
-
-struct Flag(bool);
-
-impl<'a> Leaf<'a> for Flag {
-    fn other() -> Self {
-        Self(false)
-    }
-
-    fn text(_: &str) -> Self {
-        Self(false)
-    }
-
-    fn truth(is: bool) -> Self {
-        Self(is)
-    }
-}
-
-/// A string that holds JSON itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct JsonText {
-    pub is_json: bool,
-}
-
-impl<'a> Leaf<'a> for JsonText {
-    fn other() -> Self {
-        Self::default()
-    }
-
-    fn text(text: &str) -> Self {
-        Self {
-            is_json: shape(text).is_some(),
-        }
-    }
-}
-
-/// An object read as a struct. Without it a list would pass for one, its values in the order of the fields.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Object<T> {
-    /// There is a value, null but for.
-    is_there: bool,
-    pub fields: Option<T>,
-}
-
-impl<'a, T: Deserialize<'a>> Leaf<'a> for Object<T> {
-    fn other() -> Self {
-        Self {
-            is_there: true,
-            fields: None,
-        }
-    }
-
-    fn null() -> Self {
-        Self {
-            is_there: false,
-            fields: None,
-        }
-    }
-
-    fn text(_: &str) -> Self {
-        Self::other()
-    }
-
-    fn object<A: MapAccess<'a>>(object: A) -> Result<Self, A::Error> {
-        Ok(Self {
-            is_there: true,
-            fields: Some(T::deserialize(MapAccessDeserializer::new(object))?),
-        })
-    }
-}
-
-/// A field that holds an object; a value of another kind is one without fields.
-pub(crate) fn object<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    let object = Object::<T>::deserialize(deserializer)?;
-    Ok(object.fields.unwrap_or_default())
-}
-
-/// A field that may hold an object; none where it is null.
-pub(crate) fn maybe_object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    let object = Object::<T>::deserialize(deserializer)?;
-    Ok(object.is_there.then(|| object.fields.unwrap_or_default()))
-}
-
-/// Text, or a list of parts, or neither. A part that is no object is one without fields.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Content<T> {
-    #[default]
-    Absent,
-    Other,
-    Text(Text),
-    List(Vec<T>),
-}
-
-impl<'a, T: Deserialize<'a> + Default> Leaf<'a> for Content<T> {
-    fn other() -> Self {
-        Self::Other
-    }
-
-    fn null() -> Self {
-        Self::Absent
-    }
-
-    fn text(text: &str) -> Self {
-        Self::Text(Text::text(text))
-    }
-
-    fn list<A: SeqAccess<'a>>(mut list: A) -> Result<Self, A::Error> {
-        let mut parts = Vec::new();
-        while let Some(part) = list.next_element::<Object<T>>()? {
-            parts.push(part.fields.unwrap_or_default());
-        }
-        Ok(Self::List(parts))
-    }
-}
-
-impl<T> Content<T> {
-    pub(crate) fn parts(&self) -> &[T] {
-        match self {
-            Self::List(parts) => parts,
-            _ => &[],
-        }
-    }
-}
-
-leaves!(Shape, Text, Address, Flag, JsonText);
-
-macro_rules! borrowing_leaves {
-    ($($leaf:ident),+) => {$(
-        impl<'de: 'a, 'a> Deserialize<'de> for $leaf<'a> {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(Reader(PhantomData))
-            }
-        }
-    )+};
-}
-
-use super::chat::Audio;
-borrowing_leaves!(Word, Audio);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+impl<'de> Deserialize<'de> for Shape {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader(PhantomData))
+        leaf(deserializer)
     }
 }
 
-impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Content<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader(PhantomData))
+#[cfg(test)]
+mod tests {
+    use super::is_json;
+
+    #[test]
+    fn what_may_be_embedded_is_what_any_reader_of_the_whole_takes() {
+        let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let texts = [
+            "{}",
+            " [1] ",
+            "\"x\"",
+            "null",
+            "-0.0e1",
+            "{\"a\":1,\"a\":2}",
+            "",
+            "{",
+            "01",
+            "1e999",
+            "NaN",
+        ];
+        let more = [
+            r#""\ud800""#,
+            r#""\ud83d\ude00""#,
+            "\"\u{1}\"",
+            "{}x",
+            "\u{feff}{}",
+            "\u{a0}{}",
+            "[1,]",
+        ];
+        for text in texts.into_iter().chain(more) {
+            let is_value = serde_json::from_str::<serde_json::Value>(text).is_ok();
+            assert_eq!(is_json(text), is_value, "{text}");
+        }
+        assert!(is_json(&deep(100)) && !is_json(&deep(101)) && !is_json(&deep(10_000)));
     }
 }
