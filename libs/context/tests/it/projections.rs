@@ -119,7 +119,7 @@ fn a_rewritten_id_gives_way_to_one_that_was_there() {
 }
 
 #[test]
-fn neighbours_of_one_role_merge_for_anthropic_alone() {
+fn neighbours_of_one_role_merge_for_anthropic_and_not_for_chat() {
     let messages = [
         Message::user("a"),
         Message::user("b"),
