@@ -1,6 +1,6 @@
 //! The history mode `calls_only`: of earlier turns' tool work only the names of the calls stay.
 
-use crate::item::{Count, Item, Origin, is_blank};
+use crate::item::{Count, Item, Origin, is_blank, with_parts};
 use crate::limit::starts_turn;
 use crate::receipt::{Action, Segment};
 use crate::repair::is_malformed;
@@ -26,12 +26,12 @@ pub fn apply(
         return left_out;
     }
     let starts: Vec<bool> = (0..items.len()).map(|at| starts_turn(items, at)).collect();
-    let mut calls: Vec<ToolCall> = Vec::new();
+    let mut calls = Calls::default();
     let mut view = Vec::with_capacity(items.len());
     for (mut item, starts) in std::mem::take(items).into_iter().zip(starts) {
         let is_earlier = running.is_none() || item.turn != running;
         if starts || !is_earlier {
-            calls.clear();
+            calls = Calls::default();
         }
         if !is_earlier || !matches!(item.origin, Origin::Entry { .. }) {
             view.push(item);
@@ -41,7 +41,13 @@ pub fn apply(
             None => view.push(item),
             Some(message) if message.parts.is_empty() => {
                 if let Some(seq) = item.seq() {
-                    Segment::append(&mut left_out, seq, Action::Condensed, item.tokens, "calls_only");
+                    Segment::append(
+                        &mut left_out,
+                        seq,
+                        Action::LeftOut,
+                        item.tokens,
+                        Action::Condensed.reason(),
+                    );
                 }
             }
             Some(message) => {
@@ -57,63 +63,75 @@ pub fn apply(
 
 /// The message without calls and results, and with the line of the calls before it where it is a reply; none
 /// when that changes nothing. Its own calls are added to those that the next reply names.
-fn condensed(message: &Message, calls: &mut Vec<ToolCall>) -> Option<Message> {
+fn condensed(message: &Message, calls: &mut Calls) -> Option<Message> {
     let is_tool_part = |part: &Part| matches!(part, Part::ToolCall(_) | Part::ToolResult(_));
-    let is_reply = message.role == Role::Assistant && !is_blank(&message.text());
+    let says_text = |part: &Part| matches!(part, Part::Text { text } if !is_blank(text));
+    let is_reply = message.role == Role::Assistant && message.parts.iter().any(says_text);
     let is_changed = message.role == Role::Tool || message.parts.iter().any(is_tool_part);
-    let names_calls = is_reply && !calls.is_empty();
+    let names_calls = is_reply && !calls.named.is_empty();
     if !is_changed && !names_calls {
         return None;
     }
     let mut parts = Vec::new();
     if message.role != Role::Tool {
         if names_calls {
-            parts.push(Part::text(line(calls)));
-            calls.clear();
+            parts.push(Part::text(std::mem::take(calls).line()));
         }
         // Thinking is signed together with the calls behind it and is worth nothing without them.
         let stays = |part: &&Part| !is_tool_part(part) && !matches!(part, Part::Thinking(_));
         parts.extend(message.parts.iter().filter(stays).cloned());
     }
     if message.completion == Completion::Complete {
-        calls.extend(message.tool_calls().filter(|call| !is_malformed(call)).cloned());
+        message
+            .tool_calls()
+            .filter(|call| !is_malformed(call))
+            .for_each(|call| calls.add(call));
     }
     let says_nothing = |part: &Part| matches!(part, Part::Text { text } if is_blank(text));
     if parts.iter().all(says_nothing) {
         parts.clear();
     }
-    Some(Message {
-        parts,
-        ..message.clone()
-    })
+    Some(with_parts(message, message.role, parts))
 }
 
-/// `[called: search {"q":"x"} ×2; read {}; 3 more]`
-fn line(calls: &[ToolCall]) -> String {
-    let mut distinct: Vec<(String, usize)> = Vec::new();
-    for call in calls {
-        let words: Vec<&str> = call.arguments.split_whitespace().collect();
-        let arguments: String = words.join(" ").chars().take(MAX_ARGUMENT_CHARS).collect();
-        let named = format!("{} {arguments}", call.name);
-        match distinct.iter_mut().find(|(known, _)| *known == named) {
-            Some((_, times)) => *times += 1,
-            None => distinct.push((named, 1)),
+/// The calls that the next reply names.
+#[derive(Default)]
+struct Calls {
+    /// The first different ones, each with how often it was made.
+    named: Vec<(String, usize)>,
+    more: usize,
+}
+
+impl Calls {
+    fn add(&mut self, call: &ToolCall) {
+        let mut named = format!("{} ", call.name);
+        named.extend(on_one_line(&call.arguments).take(MAX_ARGUMENT_CHARS));
+        match self.named.iter().position(|(known, _)| *known == named) {
+            Some(at) => self.named[at].1 += 1,
+            None if self.named.len() < MAX_NAMED => self.named.push((named, 1)),
+            None => self.more += 1,
         }
     }
-    let mut named: Vec<String> = distinct
-        .iter()
-        .take(MAX_NAMED)
-        .map(|(named, times)| {
-            if *times > 1 {
-                format!("{named} ×{times}")
-            } else {
-                named.clone()
-            }
-        })
-        .collect();
-    let more: usize = distinct.iter().skip(MAX_NAMED).map(|(_, times)| times).sum();
-    if more > 0 {
-        named.push(format!("{more} more"));
+
+    /// `[called: search {"q":"x"} ×2; read {}; 3 more]`
+    fn line(self) -> String {
+        let once_or_more = |(named, times): (String, usize)| match times {
+            1 => named,
+            _ => format!("{named} ×{times}"),
+        };
+        let mut named: Vec<String> = self.named.into_iter().map(once_or_more).collect();
+        if self.more > 0 {
+            named.push(format!("{} more", self.more));
+        }
+        format!("[called: {}]", named.join("; "))
     }
-    format!("[called: {}]", named.join("; "))
+}
+
+/// The text with white space of any length as one blank.
+fn on_one_line(text: &str) -> impl Iterator<Item = char> + '_ {
+    text.split_whitespace().enumerate().flat_map(blank_before)
+}
+
+fn blank_before((at, word): (usize, &str)) -> impl Iterator<Item = char> + '_ {
+    (at > 0).then_some(' ').into_iter().chain(word.chars())
 }

@@ -24,10 +24,13 @@ pub mod validate;
 pub mod window;
 
 pub use budget::Decision;
-pub use build::{BuildInput, BuildOptions, Built, build};
+pub use build::{
+    BuildInput, BuildOptions, Built, LastCall, Rebuild, Rebuilt, Stage, TurnMessages, build, build_observed,
+    rebuild,
+};
 pub use error::{BuildError, Result};
 pub use item::{Item, Origin};
 pub use project::Format;
 pub use prune::{Moves, PruneOptions, Watermarks};
-pub use receipt::Receipt;
+pub use receipt::{Receipt, diff, rows};
 pub use tokens::{Counter, Tokenizer, count_body, count_message, count_overhead};

@@ -26,9 +26,7 @@ pub fn place(items: &mut Vec<Item<'_>>, text: &str, count: Count<'_>) {
     }
     let message = recall_message(text);
     let tokens = count(&message);
-    let starts_turn = |item: &Item<'_>| {
-        matches!(item.origin, Origin::Pending(_) | Origin::Staged(_)) && item.message.role != Role::Tool
-    };
+    let starts_turn = |item: &Item<'_>| item.is_of_turn() && item.message.role != Role::Tool;
     let at = items.iter().position(starts_turn).unwrap_or(items.len());
     items.insert(at, Item::new(Origin::Recall, Cow::Owned(message), tokens));
 }

@@ -5,7 +5,7 @@ use crate::item::{Count, Item, Origin};
 use crate::receipt::{Action, Segment};
 use colloquy_types::entry::Compaction;
 use colloquy_types::message::{Message, Role, Source, Visibility};
-use colloquy_types::{Entry, EntryBody};
+use colloquy_types::{Entry, EntryBody, Seq};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -57,14 +57,18 @@ pub fn window<'a>(
     let start = summary.map_or(0, |summary| {
         entries.partition_point(|entry| entry.seq < summary.first_kept)
     });
-    let (summarized, live) = entries.split_at(start);
+    let live = &entries[start..];
     let mut window = Window {
         items: Vec::with_capacity(live.len() + 1),
-        left_out: summarized_segments(summarized),
+        left_out: summary.into_iter().filter_map(summarized).collect(),
     };
-    if let Some(summary) = summary {
+    if let (Some(summary), Some(entry)) = (summary, compaction) {
         let message = summary_message(&summary.summary);
-        let tokens = count(&message);
+        let tokens = if entry.tokens > 0 {
+            entry.tokens
+        } else {
+            count(&message)
+        };
         window
             .items
             .push(Item::new(Origin::Summary, Cow::Owned(message), tokens));
@@ -86,18 +90,17 @@ pub fn window<'a>(
     Ok(window)
 }
 
-fn summarized_segments(entries: &[Entry]) -> Vec<Segment> {
-    let mut segments = Vec::new();
-    for entry in entries {
-        Segment::append(
-            &mut segments,
-            entry.seq,
-            Action::Summarized,
-            entry.tokens,
-            "compaction",
-        );
-    }
-    segments
+/// What a summary stands for, whether or not the caller has loaded it: a build does not depend on the length of
+/// the transcript.
+fn summarized(summary: &Compaction) -> Option<Segment> {
+    let through = Seq(summary.first_kept.0 - 1);
+    (through >= Seq(1)).then(|| Segment {
+        from: Seq(1),
+        through,
+        action: Action::Summarized,
+        tokens: summary.tokens_before.saturating_sub(summary.tokens_after),
+        reason: "compaction".into(),
+    })
 }
 
 impl<'a> Window<'a> {
@@ -149,7 +152,8 @@ pub fn compaction_of(entry: &Entry) -> Result<&Compaction> {
     }
 }
 
-fn is_visible(message: &Message) -> bool {
+/// Whether a model sees the message.
+pub(crate) fn is_visible(message: &Message) -> bool {
     message.visibility != Visibility::People
 }
 

@@ -1,16 +1,15 @@
 //! Shortens old tool results. What was shortened once stays so, byte for byte, until the next compaction:
 //! two watermarks say how far, and only move forward.
 
+mod marks;
 mod trim;
 
-use crate::item::{Count, Item, Origin};
-use crate::receipt::Action;
-use colloquy_types::Seq;
-use colloquy_types::message::{Message, Part, Role, ToolResult};
-use colloquy_types::policy;
+use crate::item::{Count, Item};
+use colloquy_types::{Seq, UnixMillis, policy};
+use marks::Pruning;
 use serde::{Deserialize, Serialize};
 
-pub use trim::{CLEARED, MEDIA_CHARS, MEDIA_MARKER, clear, result_chars, trim};
+pub use trim::{CLEARED, MEDIA_CHARS, MEDIA_MARKER, clear, is_longer, result_chars, trim};
 
 /// When and how far tool results are shortened. Ratios are tokens of the history over the window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -31,8 +30,9 @@ pub struct PruneOptions {
     /// The last assistant messages, and what follows the first of them, are never pruned. With fewer in the
     /// window nothing is pruned.
     pub keep_assistants: usize,
-    /// Leaves the prefix alone while the provider's prompt cache is warm, unless past the hard ratio.
-    pub only_when_cold: bool,
+    /// How long the provider keeps the prompt cached after a call, in milliseconds: until then the prefix is left
+    /// alone, unless past the hard ratio. None: the cache is not looked at.
+    pub cache_ttl_ms: Option<i64>,
     /// A watermark moves only when that frees at least this share of the window.
     pub min_gain: f64,
 }
@@ -49,7 +49,7 @@ impl PruneOptions {
             hard_ratio: 0.5,
             hard_min_chars: 0,
             keep_assistants: 3,
-            only_when_cold: false,
+            cache_ttl_ms: None,
             min_gain: 0.0,
         }
     }
@@ -58,9 +58,18 @@ impl PruneOptions {
     pub fn openclaw() -> Self {
         Self {
             hard_min_chars: 50_000,
-            only_when_cold: true,
+            cache_ttl_ms: Some(5 * 60_000),
             ..Self::goclaw()
         }
+    }
+
+    /// Whether the provider's prompt cache has expired at `now`, given when the last successful model call ended.
+    /// Without such a call nothing is cached.
+    #[must_use]
+    pub fn is_cold(&self, last_call: Option<UnixMillis>, now: UnixMillis) -> bool {
+        let since = last_call.map(|at| now.0.saturating_sub(at.0));
+        self.cache_ttl_ms
+            .is_none_or(|ttl| since.is_none_or(|since| since >= ttl))
     }
 }
 
@@ -75,7 +84,7 @@ impl From<&policy::Prune> for PruneOptions {
             hard_ratio: rules.hard_ratio,
             hard_min_chars: rules.min_prunable_chars as usize,
             keep_assistants: rules.protect_assistants as usize,
-            only_when_cold: rules.cache_ttl_ms.is_some(),
+            cache_ttl_ms: rules.cache_ttl_ms,
             min_gain: rules.min_gain,
         }
     }
@@ -124,10 +133,24 @@ pub struct PruneInput {
     /// Tokens of the model's window.
     pub window: u32,
     pub watermarks: Watermarks,
-    /// Whether the provider's prompt cache has expired.
+    /// Whether the provider's prompt cache has expired; see [`PruneOptions::is_cold`].
     pub cache_cold: bool,
     /// False for [`Moves::Replay`].
     pub may_move: bool,
+}
+
+/// Why a ratio was reached and yet nothing more was shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Held {
+    /// Everything is protected: before or at the first user message, or from the last assistant messages on.
+    Protected,
+    /// The provider's prompt cache is warm and the hard ratio is not reached.
+    WarmCache,
+    /// The prunable results have fewer characters than a clearing needs.
+    FewCharacters,
+    /// It would have freed less than the least gain.
+    LittleGain,
 }
 
 /// What pruning did; the items carry their actions.
@@ -138,209 +161,18 @@ pub struct Pruned {
     /// Results that are shortened in this view.
     pub trimmed: u32,
     pub cleared: u32,
+    /// Tokens that the shortening of this view saves.
+    pub freed: i64,
+    /// What kept a due mark from moving.
+    pub held: Option<Held>,
 }
 
 /// Applies the watermarks, moves them where the ratios ask for it, and shortens the results behind them.
 pub fn prune(items: &mut [Item<'_>], options: &PruneOptions, input: &PruneInput, count: Count<'_>) -> Pruned {
-    let mut pruning = Pruning {
-        options,
-        window: input.window,
-        marks: input.watermarks,
-        count,
-        items,
-    };
+    let mut pruning = Pruning::new(items, options, input.window, input.watermarks, count);
     pruning.apply_marks();
     if input.may_move && options.enabled {
-        pruning.move_marks(input.cache_cold);
+        pruning.move_marks(input.cache_cold || options.cache_ttl_ms.is_none());
     }
-    let tally = |action: Action| -> u32 {
-        let changed = pruning.items.iter().filter(|item| item.action == action);
-        let results = changed.flat_map(|item| item.message.tool_results());
-        let results = results.filter(|result| match action {
-            Action::Cleared => trim::is_cleared(result),
-            _ => trim::is_trimmed(result),
-        });
-        u32::try_from(results.count()).unwrap_or(u32::MAX)
-    };
-    Pruned {
-        watermarks: pruning.marks,
-        trimmed: tally(Action::Trimmed),
-        cleared: tally(Action::Cleared),
-    }
-}
-
-struct Pruning<'p, 'a> {
-    options: &'p PruneOptions,
-    window: u32,
-    marks: Watermarks,
-    count: Count<'p>,
-    items: &'p mut [Item<'a>],
-}
-
-impl Pruning<'_, '_> {
-    /// Everything up to the first user message is protected; the summary counts as one.
-    fn lower(&self) -> usize {
-        self.items
-            .iter()
-            .position(|item| item.message.role == Role::User)
-            .map_or(self.items.len(), |at| at + 1)
-    }
-
-    /// The first item that the last assistant messages protect.
-    fn upper(&self) -> usize {
-        if self.options.keep_assistants == 0 {
-            return self.items.len();
-        }
-        let assistants = self
-            .items
-            .iter()
-            .enumerate()
-            .rev()
-            .filter(|(_, item)| item.message.role == Role::Assistant);
-        assistants
-            .map(|(at, _)| at)
-            .nth(self.options.keep_assistants - 1)
-            .unwrap_or(0)
-    }
-
-    fn apply_marks(&mut self) {
-        for at in self.lower()..self.items.len() {
-            let Some(seq) = self.items[at].seq() else { continue };
-            if seq <= self.marks.hard {
-                self.change(at, Action::Cleared);
-            } else if seq <= self.marks.soft {
-                self.change(at, Action::Trimmed);
-            }
-        }
-    }
-
-    fn move_marks(&mut self, cache_cold: bool) {
-        let (lower, upper) = (self.lower(), self.upper());
-        let warm = self.options.only_when_cold && !cache_cold;
-        if lower >= upper || (warm && !self.is_from(self.options.hard_ratio)) {
-            return;
-        }
-        if self.is_from(self.options.soft_ratio) {
-            self.move_soft(lower, upper);
-        }
-        if self.is_from(self.options.hard_ratio) {
-            self.move_hard(lower, upper);
-        }
-    }
-
-    /// All long results at once, so that the prefix changes once.
-    fn move_soft(&mut self, lower: usize, upper: usize) {
-        let plan: Vec<(usize, Message)> = (lower..upper)
-            .filter(|&at| self.items[at].action == Action::Kept)
-            .filter_map(|at| self.shortened(at, Action::Trimmed).map(|message| (at, message)))
-            .collect();
-        let freed = plan.iter().map(|(at, message)| self.gain(*at, message)).sum();
-        if let Some(seq) = plan.last().and_then(|(at, _)| self.items[*at].seq())
-            && self.is_worth(freed)
-        {
-            self.marks.soft = self.marks.soft.max(seq);
-            for (at, message) in plan {
-                self.items[at].replace(message, self.count);
-                self.items[at].action = Action::Trimmed;
-            }
-        }
-    }
-
-    fn move_hard(&mut self, lower: usize, upper: usize) {
-        let prunable = self.items[lower..upper]
-            .iter()
-            .filter(|item| item.seq().is_some());
-        let chars: usize = prunable
-            .flat_map(|item| item.message.tool_results())
-            .map(result_chars)
-            .sum();
-        if chars < self.options.hard_min_chars {
-            return;
-        }
-        let mut plan = Vec::new();
-        let (mut tokens, mut freed) = (self.tokens(), 0);
-        for at in lower..upper {
-            if !self.ratio_is_from(tokens, self.options.hard_ratio) {
-                break;
-            }
-            if let Some(message) = self.shortened(at, Action::Cleared) {
-                let gain = self.gain(at, &message);
-                tokens -= gain;
-                freed += gain;
-                plan.push((at, message));
-            }
-        }
-        if let Some(seq) = plan.last().and_then(|(at, _)| self.items[*at].seq())
-            && self.is_worth(freed)
-        {
-            self.marks.hard = self.marks.hard.max(seq);
-            for (at, message) in plan {
-                self.items[at].replace(message, self.count);
-                self.items[at].action = Action::Cleared;
-            }
-        }
-    }
-
-    fn change(&mut self, at: usize, action: Action) {
-        if let Some(message) = self.shortened(at, action) {
-            self.items[at].replace(message, self.count);
-            self.items[at].action = action;
-        }
-    }
-
-    /// The message with its results shortened; none when that changes nothing, and for what has no place in
-    /// the transcript yet: no watermark could name it.
-    fn shortened(&self, at: usize, action: Action) -> Option<Message> {
-        let item = &self.items[at];
-        if !matches!(item.origin, Origin::Entry { .. }) || item.message.role == Role::System {
-            return None;
-        }
-        let shorten = |result: &ToolResult| match action {
-            Action::Cleared => clear(result),
-            _ => trim(result, self.options),
-        };
-        let replace = |part: &Part| match part {
-            Part::ToolResult(result) => shorten(result).map(Part::ToolResult),
-            _ => None,
-        };
-        let replaced: Vec<Option<Part>> = item.message.parts.iter().map(replace).collect();
-        if replaced.iter().all(Option::is_none) {
-            return None;
-        }
-        let mut message = item.message.clone().into_owned();
-        for (part, replacement) in message.parts.iter_mut().zip(replaced) {
-            if let Some(replacement) = replacement {
-                *part = replacement;
-            }
-        }
-        Some(message)
-    }
-
-    fn gain(&self, at: usize, message: &Message) -> i64 {
-        i64::from(self.items[at].tokens) - i64::from((self.count)(message))
-    }
-
-    /// Tokens of the history; the running turn's pending messages and the recalled block are not part of it.
-    fn tokens(&self) -> i64 {
-        let history = self
-            .items
-            .iter()
-            .filter(|item| !matches!(item.origin, Origin::Pending(_) | Origin::Recall));
-        history.map(|item| i64::from(item.tokens)).sum()
-    }
-
-    fn is_from(&self, ratio: f64) -> bool {
-        self.ratio_is_from(self.tokens(), ratio)
-    }
-
-    /// Division rather than multiplication: the quotient of whole numbers rounds to the same double as the
-    /// ratio's literal, so "from 0.3" holds at exactly 0.3.
-    #[allow(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
-    fn ratio_is_from(&self, tokens: i64, ratio: f64) -> bool {
-        self.window > 0 && tokens as f64 / f64::from(self.window) >= ratio
-    }
-
-    fn is_worth(&self, freed: i64) -> bool {
-        freed > 0 && self.ratio_is_from(freed, self.options.min_gain)
-    }
+    pruning.report()
 }

@@ -2,6 +2,7 @@
 
 use super::PruneOptions;
 use colloquy_types::message::{Part, ToolResult};
+use std::borrow::Cow;
 
 /// What a cleared result reads.
 pub const CLEARED: &str = "[Old tool result content cleared]";
@@ -24,73 +25,76 @@ fn part_chars(part: &Part) -> usize {
     }
 }
 
+/// Whether a result has more characters than `limit`. Its bytes decide most of them: a character has one to four.
+#[must_use]
+pub fn is_longer(result: &ToolResult, limit: usize) -> bool {
+    let bytes = |part: &Part| match part {
+        Part::Text { text } => text.len(),
+        _ => 0,
+    };
+    let media = |part: &&Part| matches!(part, Part::Media(_));
+    let text: usize = result.parts.iter().map(bytes).sum();
+    let attached = result.parts.iter().filter(media).count() * MEDIA_CHARS;
+    if text + attached <= limit {
+        return false;
+    }
+    text / 4 + attached > limit || result_chars(result) > limit
+}
+
 /// Cuts the middle out of a long result; none when it is not longer than the limit. Attachments become
 /// [`MEDIA_MARKER`].
 #[must_use]
 pub fn trim(result: &ToolResult, options: &PruneOptions) -> Option<ToolResult> {
-    if result_chars(result) <= options.soft_limit_chars {
+    if !is_longer(result, options.soft_limit_chars) {
         return None;
     }
-    let parts: Vec<Part> = result.parts.iter().map(without_media).collect();
-    let parts = match cut_middle(&join(&parts), options) {
-        Some(text) => vec![Part::text(text)],
-        None => parts,
-    };
-    (parts != result.parts).then(|| ToolResult {
-        parts,
-        ..head_of(result)
-    })
+    if let Some(text) = cut_middle(&joined(&result.parts), options) {
+        return Some(with_parts(result, vec![Part::text(text)]));
+    }
+    let has_media = result.parts.iter().any(|part| matches!(part, Part::Media(_)));
+    has_media.then(|| with_parts(result, result.parts.iter().map(without_media).collect()))
 }
 
 /// Replaces a result by the placeholder; none when that would not make it shorter.
 #[must_use]
 pub fn clear(result: &ToolResult) -> Option<ToolResult> {
-    let longer = result_chars(result) > CLEARED.len();
-    longer.then(|| ToolResult {
-        parts: vec![Part::text(CLEARED)],
-        ..head_of(result)
-    })
+    is_longer(result, CLEARED.len()).then(|| with_parts(result, vec![Part::text(CLEARED)]))
 }
-
-pub(super) fn is_cleared(result: &ToolResult) -> bool {
-    matches!(result.parts.as_slice(), [Part::Text { text }] if text == CLEARED)
-}
-
-pub(super) fn is_trimmed(result: &ToolResult) -> bool {
-    let marked =
-        |part: &Part| matches!(part, Part::Text { text } if text == MEDIA_MARKER || text.contains(CUT));
-    result.parts.iter().any(marked)
-}
-
-const CUT: &str = " characters cut …]\n";
 
 fn cut_middle(text: &str, options: &PruneOptions) -> Option<String> {
-    let total = text.chars().count();
     let kept = options.head_chars + options.tail_chars;
-    if total <= options.soft_limit_chars || total <= kept {
+    let least = options.soft_limit_chars.max(kept);
+    // A text of enough bytes is long whatever it is written in; only the others are counted.
+    if text.len() / 4 <= least && text.chars().count() <= least {
         return None;
     }
-    let at = |chars: usize| {
-        text.char_indices()
-            .nth(chars)
-            .map_or(text.len(), |(byte, _)| byte)
+    let head = text
+        .char_indices()
+        .nth(options.head_chars)
+        .map_or(text.len(), |(byte, _)| byte);
+    let tail = match options.tail_chars.checked_sub(1) {
+        Some(last) => text.char_indices().rev().nth(last).map_or(0, |(byte, _)| byte),
+        None => text.len(),
     };
-    let (head, tail) = (
-        &text[..at(options.head_chars)],
-        &text[at(total - options.tail_chars)..],
-    );
-    Some(format!("{head}\n[… {} characters cut …]\n{tail}", total - kept))
+    let cut = text[head..tail].chars().count();
+    Some(format!(
+        "{}\n[… {cut} characters cut …]\n{}",
+        &text[..head],
+        &text[tail..]
+    ))
 }
 
-fn join(parts: &[Part]) -> String {
-    let texts = parts.iter().filter_map(|part| {
-        if let Part::Text { text } = part {
-            Some(text.as_str())
-        } else {
-            None
-        }
+/// All text of a result, attachments by their marker.
+fn joined(parts: &[Part]) -> Cow<'_, str> {
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        Part::Media(_) => Some(MEDIA_MARKER),
+        _ => None,
     });
-    texts.collect::<Vec<_>>().join("\n")
+    match parts {
+        [Part::Text { text }] => Cow::Borrowed(text),
+        _ => Cow::Owned(texts.collect::<Vec<_>>().join("\n")),
+    }
 }
 
 fn without_media(part: &Part) -> Part {
@@ -100,12 +104,11 @@ fn without_media(part: &Part) -> Part {
     }
 }
 
-/// The result without its parts.
-fn head_of(result: &ToolResult) -> ToolResult {
+fn with_parts(result: &ToolResult, parts: Vec<Part>) -> ToolResult {
     ToolResult {
         call_id: result.call_id.clone(),
         name: result.name.clone(),
-        parts: Vec::new(),
+        parts,
         is_error: result.is_error,
     }
 }

@@ -4,67 +4,69 @@ use super::{RESULT_MISSING, RepairKind, is_malformed, is_unfinished};
 use crate::item::Item;
 use colloquy_types::message::{Part, Role, ToolResult};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// A part of an item, ordered as in the transcript.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub item: usize,
     pub part: usize,
 }
 
-/// What becomes of a call or a result.
+/// What becomes of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// A call that stays.
-    Open,
-    /// A result that stays, with the item of its call.
+    /// It stays, with the call by its number.
     Answers(usize),
+    /// It goes with its call.
+    FollowsDropped,
     Dropped(RepairKind),
 }
 
 #[derive(Debug)]
 pub(super) struct Call {
     pub place: Place,
-    dropped: Option<RepairKind>,
+    /// Why the call is left out.
+    pub dropped: Option<RepairKind>,
     pub answer: Option<Place>,
-    /// The answer is one that a repair made up: a real one takes its place.
-    made_up: bool,
+    /// The next older call in the same list of its id: of those that wait, or of those with a made-up answer.
+    older: Option<usize>,
 }
 
+/// Calls and results in the order of the transcript.
 #[derive(Debug)]
 pub(super) struct Pairing {
     pub calls: Vec<Call>,
-    verdicts: HashMap<Place, Verdict>,
-    by_item: HashMap<usize, Vec<usize>>,
+    results: Vec<(Place, Verdict)>,
 }
 
-/// Calls of one id, by whether a result was found yet.
-#[derive(Default)]
+/// Calls of one id, newest first: those without a result, and those whose result a repair made up, which a real
+/// one replaces.
+#[derive(Default, Clone, Copy)]
 struct SameId {
-    waiting: Vec<usize>,
-    made_up: Vec<usize>,
+    waiting: Option<usize>,
+    made_up: Option<usize>,
 }
 
 impl Pairing {
     pub(super) fn of(items: &[Item<'_>]) -> Self {
         let mut pairing = Self {
-            calls: Vec::new(),
-            verdicts: HashMap::new(),
-            by_item: HashMap::new(),
+            calls: Vec::with_capacity(items.len() / 2),
+            results: Vec::with_capacity(items.len() / 2),
         };
-        let mut ids: HashMap<&str, SameId> = HashMap::new();
-        for (at, item) in items.iter().enumerate() {
-            for (part, content) in item.message.parts.iter().enumerate() {
-                let place = Place { item: at, part };
+        let mut ids: HashMap<&str, SameId> = HashMap::with_capacity(items.len() / 2);
+        for (item, content) in items.iter().enumerate() {
+            for (part, content) in content.message.parts.iter().enumerate() {
+                let place = Place { item, part };
                 match content {
                     Part::ToolCall(call) => {
-                        let dropped = if item.message.role != Role::Assistant || is_malformed(call) {
+                        let same = ids.entry(&call.id).or_default();
+                        let dropped = if items[item].message.role != Role::Assistant || is_malformed(call) {
                             Some(RepairKind::Malformed)
                         } else {
-                            is_unfinished(&item.message).then_some(RepairKind::Aborted)
+                            is_unfinished(&items[item].message).then_some(RepairKind::Aborted)
                         };
-                        ids.entry(&call.id).or_default().waiting.push(pairing.calls.len());
-                        pairing.add_call(place, dropped);
+                        pairing.add_call(place, dropped, same);
                     }
                     Part::ToolResult(result) => match ids.get_mut(result.call_id.as_str()) {
                         Some(same) => pairing.add_result(place, result, same),
@@ -77,39 +79,25 @@ impl Pairing {
         pairing
     }
 
+    /// The numbers of an item's calls, those that are left out included.
+    pub(super) fn calls_of(&self, item: usize) -> Range<usize> {
+        let start = self.calls.partition_point(|call| call.place.item < item);
+        let of_item = self.calls[start..]
+            .iter()
+            .take_while(|call| call.place.item == item);
+        start..start + of_item.count()
+    }
+
+    /// Why a call is left out, if it is.
+    pub(super) fn dropped(&self, place: Place) -> Option<RepairKind> {
+        let found = self.calls.binary_search_by_key(&place, |call| call.place);
+        found.ok().and_then(|at| self.calls[at].dropped)
+    }
+
+    /// The verdict on a result.
     pub(super) fn verdict(&self, place: Place) -> Option<Verdict> {
-        self.verdicts.get(&place).copied()
-    }
-
-    /// The calls of an item that stay, in call order.
-    pub(super) fn open_calls_of(&self, item: usize) -> impl Iterator<Item = usize> + '_ {
-        let calls = self.by_item.get(&item).into_iter().flatten().copied();
-        calls.filter(|&call| self.calls[call].dropped.is_none())
-    }
-
-    /// The first place behind an item's calls where something stands that stays and is no result of theirs.
-    pub(super) fn results_end(&self, items: &[Item<'_>], call_item: usize) -> Place {
-        for (at, item) in items.iter().enumerate().skip(call_item) {
-            if at > call_item && item.message.parts.is_empty() && item.message.role != Role::Tool {
-                return Place { item: at, part: 0 };
-            }
-            for (part, content) in item.message.parts.iter().enumerate() {
-                let place = Place { item: at, part };
-                let passes = match (content, self.verdict(place)) {
-                    (Part::ToolResult(_), Some(Verdict::Answers(owner))) => owner == call_item,
-                    (Part::ToolResult(_), _) => true,
-                    // A message that loses its calls still stands here, as text or placeholder.
-                    _ => at == call_item || item.message.role == Role::Tool,
-                };
-                if !passes {
-                    return place;
-                }
-            }
-        }
-        Place {
-            item: items.len(),
-            part: 0,
-        }
+        let found = self.results.binary_search_by_key(&place, |(place, _)| *place);
+        found.ok().map(|at| self.results[at].1)
     }
 
     /// The items of every call that stays and of its result, where they are different.
@@ -118,15 +106,13 @@ impl Pairing {
         answered.filter_map(|call| call.answer.map(|answer| (call.place.item, answer.item)))
     }
 
-    fn add_call(&mut self, place: Place, dropped: Option<RepairKind>) {
-        self.verdicts
-            .insert(place, dropped.map_or(Verdict::Open, Verdict::Dropped));
-        self.by_item.entry(place.item).or_default().push(self.calls.len());
+    fn add_call(&mut self, place: Place, dropped: Option<RepairKind>, same: &mut SameId) {
+        let older = same.waiting.replace(self.calls.len());
         self.calls.push(Call {
             place,
             dropped,
             answer: None,
-            made_up: false,
+            older,
         });
     }
 
@@ -135,8 +121,10 @@ impl Pairing {
         if let Some(call) = self.take_nearest(&mut same.waiting) {
             self.answer(call, place, made_up, same);
         } else if !made_up && let Some(call) = self.take_nearest(&mut same.made_up) {
-            if let Some(before) = self.calls[call].answer {
-                self.drop(before, RepairKind::Duplicate);
+            if let Some(before) = self.calls[call].answer
+                && let Ok(at) = self.results.binary_search_by_key(&before, |(place, _)| *place)
+            {
+                self.results[at].1 = Verdict::Dropped(RepairKind::Duplicate);
             }
             self.answer(call, place, made_up, same);
         } else {
@@ -145,59 +133,57 @@ impl Pairing {
     }
 
     fn answer(&mut self, call: usize, place: Place, made_up: bool, same: &mut SameId) {
-        let owner = &mut self.calls[call];
-        owner.answer = Some(place);
-        owner.made_up = made_up;
         if made_up {
-            same.made_up.push(call);
-            same.made_up.sort_unstable();
+            self.list(call, &mut same.made_up);
         }
-        let verdict = owner
-            .dropped
-            .map_or(Verdict::Answers(owner.place.item), Verdict::Dropped);
-        self.verdicts.insert(place, verdict);
+        self.calls[call].answer = Some(place);
+        let verdict = if self.calls[call].dropped.is_none() {
+            Verdict::Answers(call)
+        } else {
+            Verdict::FollowsDropped
+        };
+        self.results.push((place, verdict));
     }
 
     /// The first call in the nearest message: within one message results come in call order.
-    fn take_nearest(&self, waiting: &mut Vec<usize>) -> Option<usize> {
-        let nearest = self.calls[*waiting.last()?].place.item;
-        let first = waiting
-            .iter()
-            .position(|&call| self.calls[call].place.item == nearest)?;
-        Some(waiting.remove(first))
+    fn take_nearest(&mut self, list: &mut Option<usize>) -> Option<usize> {
+        let mut found = (*list)?;
+        let nearest = self.calls[found].place.item;
+        let mut newer = None;
+        while let Some(older) = self.calls[found].older
+            && self.calls[older].place.item == nearest
+        {
+            newer = Some(found);
+            found = older;
+        }
+        let rest = self.calls[found].older.take();
+        match newer {
+            Some(newer) => self.calls[newer].older = rest,
+            None => *list = rest,
+        }
+        Some(found)
+    }
+
+    /// Puts a call into a list, newest first.
+    fn list(&mut self, call: usize, list: &mut Option<usize>) {
+        let mut newer = None;
+        let mut next = *list;
+        while let Some(at) = next.filter(|&at| at > call) {
+            newer = Some(at);
+            next = self.calls[at].older;
+        }
+        self.calls[call].older = next;
+        match newer {
+            Some(newer) => self.calls[newer].older = Some(call),
+            None => *list = Some(call),
+        }
     }
 
     fn drop(&mut self, place: Place, kind: RepairKind) {
-        self.verdicts.insert(place, Verdict::Dropped(kind));
+        self.results.push((place, Verdict::Dropped(kind)));
     }
 }
 
 fn is_made_up(result: &ToolResult) -> bool {
     result.is_error && matches!(result.parts.as_slice(), [Part::Text { text }] if text == RESULT_MISSING)
-}
-
-/// Deeper arguments would pass the parser's own limit once they are embedded in a request.
-const MAX_DEPTH: usize = 100;
-
-/// Whether the text is one JSON value of reasonable depth.
-pub(crate) fn is_json(text: &str) -> bool {
-    depth(text) <= MAX_DEPTH && serde_json::from_str::<serde_json::Value>(text).is_ok()
-}
-
-fn depth(text: &str) -> usize {
-    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'[' | b'{' if !in_string => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
 }
