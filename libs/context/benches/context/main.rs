@@ -1,7 +1,7 @@
 //! What a build costs: `cargo bench -p colloquy-context`.
 //!
-//! Prints times by stage, allocations and instructions per message, and how they grow. Times are medians and depend
-//! on the machine; allocations and instructions repeat. Instructions need valgrind, and say `skipped` without it;
+//! Prints times by stage, allocations and instructions per message, and how they grow. Times are the least of many
+//! rounds and depend on the machine; allocations and instructions repeat. Instructions need valgrind, and say `skipped` without it;
 //! the recorded session is used where the shared data is. Nothing here fails a run.
 //!
 //! To add a scenario: a function in `scenario.rs` and a line in [`scenario::all`].
@@ -17,7 +17,6 @@ mod recorded;
 mod scenario;
 
 use colloquy_context::{BuildError, Format, Stage, Tokenizer, build};
-use measure::{Cost, Timed};
 use scenario::Scenario;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
@@ -38,6 +37,10 @@ const STAGES: [Stage; 9] = [
     Stage::Validate,
     Stage::Receipt,
 ];
+
+/// The stages that end with the view and with the provider's bytes.
+const VIEW: usize = 5;
+const BYTES: usize = 6;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -70,41 +73,35 @@ fn report(scenario: &Scenario) {
         scenario.tokens(),
         scenario.window
     );
-    print!("{:>18} {:>9} {:>9} {:>9}", "µs", "messages", "bytes", "all");
+    print!("{:>17} {:>8} {:>8} {:>8}", "µs to the", "view", "bytes", "end");
     STAGES
         .iter()
         .for_each(|stage| print!(" {:>11}", format!("{stage:?}")));
-    println!(" | alloc/msg realloc/msg instr/msg");
+    println!(" | per message: allocations to the view, all; instructions");
     for format in formats(scenario) {
-        let Cost {
-            timed,
-            allocations,
-            reallocations,
-        } = measure::cost(scenario, format);
-        print_times(format, &timed);
-        let per_message = |count: usize| count as f64 / scenario.messages() as f64;
+        let cost = measure::cost(scenario, format);
+        print_times(format, &cost.micros);
+        let allocations = |until: usize| -> f64 {
+            cost.allocations[..=until].iter().sum::<usize>() as f64 / scenario.messages() as f64
+        };
         print!(
-            " | {:>9.2} {:>11.2} ",
-            per_message(allocations),
-            per_message(reallocations)
+            " | {:.2} {:.2}; ",
+            allocations(VIEW),
+            allocations(STAGES.len() - 1)
         );
         match instructions::per_message(scenario, format) {
-            Some(count) => println!("{count:>9.0}"),
-            None => println!("{:>9}", "skipped"),
+            Some(count) => println!("{count:.0}"),
+            None => println!("skipped"),
         }
     }
 }
 
 /// To the repaired view, to the provider's bytes, all together, and by stage with its share.
-fn print_times(format: Format, timed: &Timed) {
-    let until = |last: Stage| -> f64 {
-        let end = STAGES.iter().position(|stage| *stage == last).unwrap();
-        timed.stages[..=end].iter().sum()
-    };
-    let all: f64 = timed.stages.iter().sum();
-    let (view, bytes) = (until(Stage::Recall), until(Stage::Project));
-    print!("{:>18} {view:>9.0} {bytes:>9.0} {all:>9.0}", format.name());
-    for micros in &timed.stages {
+fn print_times(format: Format, micros: &[f64]) {
+    let until = |last: usize| -> f64 { micros[..=last].iter().sum() };
+    let (view, bytes, all) = (until(VIEW), until(BYTES), until(STAGES.len() - 1));
+    print!("{:>17} {view:>8.0} {bytes:>8.0} {all:>8.0}", format.name());
+    for micros in micros {
         print!(" {:>11}", format!("{micros:.0} {:>3.0}%", micros * 100.0 / all));
     }
 }

@@ -9,60 +9,55 @@ use std::time::Instant;
 
 const ROUNDS: usize = 101;
 
-/// Microseconds, medians over the rounds, in the order of [`STAGES`].
-pub struct Timed {
-    pub stages: Vec<f64>,
-}
-
+/// Of one build; lists are in the order of [`STAGES`].
 pub struct Cost {
-    pub timed: Timed,
-    pub allocations: usize,
-    pub reallocations: usize,
+    /// Microseconds, the least of the rounds: what other processes do does not count.
+    pub micros: Vec<f64>,
+    /// Allocations, those that move a growing one included.
+    pub allocations: Vec<usize>,
 }
 
 pub fn cost(scenario: &Scenario, format: Format) -> Cost {
-    let input = scenario.input(format);
-    black_box(build(&input)).unwrap();
-    let region = Region::new(ALLOCATOR);
-    let built = black_box(build(&input)).unwrap();
-    let change = region.change();
-    drop(built);
     Cost {
-        timed: timed(scenario, format),
-        allocations: change.allocations,
-        reallocations: change.reallocations,
+        micros: micros(scenario, format),
+        allocations: allocations(scenario, format),
     }
 }
 
-fn timed(scenario: &Scenario, format: Format) -> Timed {
+fn allocations(scenario: &Scenario, format: Format) -> Vec<usize> {
+    let mut stages = Vec::with_capacity(STAGES.len());
+    let mut region = Region::new(ALLOCATOR);
+    let built = build_observed(&scenario.input(format), &mut |_| {
+        let change = region.change_and_reset();
+        stages.push(change.allocations + change.reallocations);
+    });
+    black_box(built).unwrap();
+    stages
+}
+
+fn micros(scenario: &Scenario, format: Format) -> Vec<f64> {
     let input = scenario.input(format);
-    let mut rounds = vec![Vec::with_capacity(ROUNDS); STAGES.len()];
+    let mut least = vec![f64::MAX; STAGES.len()];
     for _ in 0..ROUNDS {
         let mut since = Instant::now();
-        let built = build_observed(&input, &mut |stage| {
-            let at = STAGES.iter().position(|known| *known == stage).unwrap();
-            rounds[at].push(since.elapsed().as_secs_f64() * 1e6);
+        let mut stages = least.iter_mut();
+        let built = build_observed(&input, &mut |_| {
+            let least = stages.next().unwrap();
+            *least = least.min(since.elapsed().as_secs_f64() * 1e6);
             since = Instant::now();
         });
         black_box(built).unwrap();
     }
-    Timed {
-        stages: rounds.into_iter().map(median).collect(),
-    }
+    least
 }
 
-/// Microseconds of a whole build, the median.
+/// Microseconds of a whole build, the least of the rounds.
 pub fn total(scenario: &Scenario, format: Format) -> f64 {
     let input = scenario.input(format);
-    let round = || {
+    let round = |_| {
         let started = Instant::now();
         black_box(build(&input)).unwrap();
         started.elapsed().as_secs_f64() * 1e6
     };
-    median((0..ROUNDS).map(|_| round()).collect())
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    (0..ROUNDS).map(round).fold(f64::MAX, f64::min)
 }

@@ -2,7 +2,9 @@
 
 use crate::scenario::Scenario;
 use colloquy_context::Tokenizer;
+use colloquy_types::entry::Compaction;
 use colloquy_types::message::{Completion, Message, Part, Role, Thinking, ToolCall, ToolResult};
+use colloquy_types::{EntryBody, JobId, Seq};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::io::Read;
@@ -10,27 +12,30 @@ use std::path::PathBuf;
 
 const FILE: &str = "data/transcripts/pi-v1/before-compaction.jsonl.gz";
 
-/// All of it fits.
-pub fn large_window(tokenizer: Tokenizer) -> Option<Scenario> {
-    Some(Scenario::new(
+/// The window of its newest compaction, in the model it was held with.
+pub fn own_window(tokenizer: Tokenizer) -> Option<Scenario> {
+    Some(Scenario::recorded(
         "recorded session",
-        1_000_000,
-        messages()?,
-        tokenizer,
-    ))
-}
-
-/// Its results have to be shortened.
-pub fn small_window(tokenizer: Tokenizer) -> Option<Scenario> {
-    Some(Scenario::new(
-        "recorded session, pruned",
         200_000,
-        messages()?,
+        bodies()?,
         tokenizer,
     ))
 }
 
-fn messages() -> Option<Vec<Message>> {
+/// As if nothing had been compacted, in a window where it all fits.
+pub fn whole(tokenizer: Tokenizer) -> Option<Scenario> {
+    let bodies = bodies()?.into_iter();
+    let messages = bodies.filter(|body| body.message().is_some()).collect();
+    Some(Scenario::recorded(
+        "recorded session, whole",
+        1_500_000,
+        messages,
+        tokenizer,
+    ))
+}
+
+/// One for each line of the file.
+fn bodies() -> Option<Vec<EntryBody>> {
     let root = std::env::var_os("COLLOQUY_SHARED").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
         PathBuf::from,
@@ -43,8 +48,30 @@ fn messages() -> Option<Vec<Message>> {
     GzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
     let lines = text
         .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    Some(lines.filter_map(|line| message(&line["message"])).collect())
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    Some(lines.map(|line| body(&line)).collect())
+}
+
+fn body(line: &Value) -> EntryBody {
+    if line["type"] == "compaction" {
+        return EntryBody::Compaction(Compaction {
+            summary: text(&line["summary"]),
+            // Lines count from 0, entries from 1.
+            first_kept: Seq(line["firstKeptEntryIndex"].as_i64().unwrap() + 1),
+            tokens_before: 0,
+            tokens_after: 0,
+            model: String::new(),
+            job: JobId::new(),
+            degraded: false,
+        });
+    }
+    match message(&line["message"]) {
+        Some(message) => EntryBody::Message(message),
+        None => EntryBody::Custom {
+            kind: text(&line["type"]),
+            json: "{}".to_owned(),
+        },
+    }
 }
 
 fn message(line: &Value) -> Option<Message> {

@@ -35,16 +35,38 @@ impl Scenario {
         }
     }
 
-    fn live(&self) -> &[Entry] {
-        &self.entries[self.compaction.map_or(0, |at| at + 1)..]
+    /// As it was recorded: entries in order, the newest compaction in force.
+    pub fn recorded(name: &'static str, window: u32, bodies: Vec<EntryBody>, tokenizer: Tokenizer) -> Self {
+        let entries: Vec<Entry> = (1..)
+            .zip(bodies)
+            .map(|(seq, body)| entry(seq, body, tokenizer))
+            .collect();
+        let is_compaction = |entry: &Entry| matches!(entry.body, EntryBody::Compaction(_));
+        Self {
+            name,
+            window,
+            tokenizer,
+            compaction: entries.iter().rposition(is_compaction),
+            entries,
+        }
+    }
+
+    /// The messages of the window.
+    fn live(&self) -> impl Iterator<Item = &Entry> {
+        let first = self.compaction.map_or(Seq(1), |at| match &self.entries[at].body {
+            EntryBody::Compaction(compaction) => compaction.first_kept,
+            _ => Seq(1),
+        });
+        let kept = self.entries.iter().filter(move |entry| entry.seq >= first);
+        kept.filter(|entry| entry.body.message().is_some())
     }
 
     pub fn messages(&self) -> usize {
-        self.live().len()
+        self.live().count()
     }
 
     pub fn tokens(&self) -> u32 {
-        self.live().iter().map(|entry| entry.tokens).sum()
+        self.live().map(|entry| entry.tokens).sum()
     }
 }
 
@@ -58,8 +80,8 @@ pub fn all(tokenizer: Tokenizer) -> impl Iterator<Item = Scenario> {
             })
         },
         |tokenizer| Some(pruned_and_broken(tokenizer)),
-        recorded::large_window,
-        recorded::small_window,
+        recorded::own_window,
+        recorded::whole,
     ];
     made.into_iter().filter_map(move |make| make(tokenizer))
 }

@@ -96,7 +96,7 @@ mod tests {
         fn no_text_is_read_otherwise_than_by_a_parser(pieces in prop::collection::vec(
             prop::sample::select(vec![
                 "{", "}", "[", "]", ",", ":", "\"", "\"a\"", "\"a\":", "1", "-", "0", ".", "e", "true", "null", "\\", "\\n",
-                "\\u0041", "\\ud800", " ", "\n", "é", "\u{1}",
+                "\\u0041", "\\ud800", " ", "\n", "é", "\u{1}", "\"0123456789", "語語語語",
             ]),
             0..9,
         )) {

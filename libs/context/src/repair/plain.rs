@@ -96,21 +96,20 @@ impl Scan<'_> {
 
     fn string(&mut self) -> Option<()> {
         loop {
-            let rest = &self.bytes[self.at..];
-            let run = memchr::memchr2(b'"', b'\\', rest)?;
-            if rest[..run].iter().any(|byte| *byte < 0x20) {
-                return None;
+            self.at += run(&self.bytes[self.at..]);
+            match self.bytes.get(self.at)? {
+                b'"' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                b'\\' => {
+                    let escape = self.bytes.get(self.at + 1)?;
+                    let is_short = matches!(escape, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't');
+                    is_short.then_some(())?;
+                    self.at += 2;
+                }
+                _ => return None,
             }
-            self.at += run + 1;
-            if rest[run] == b'"' {
-                return Some(());
-            }
-            let is_short = matches!(
-                rest.get(run + 1)?,
-                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't'
-            );
-            is_short.then_some(())?;
-            self.at += 1;
         }
     }
 
@@ -145,4 +144,28 @@ impl Scan<'_> {
         self.at += digits;
         (digits > 0).then_some(digits)
     }
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+
+/// How many bytes of a string pass before a quote, a backslash or a control character; eight at a time.
+fn run(bytes: &[u8]) -> usize {
+    let (chunks, tail) = bytes.as_chunks::<8>();
+    for (at, chunk) in chunks.iter().enumerate() {
+        let special = specials(u64::from_le_bytes(*chunk));
+        if special != 0 {
+            return at * 8 + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let is_special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
+    chunks.len() * 8 + tail.iter().position(is_special).unwrap_or(tail.len())
+}
+
+/// The high bit of the bytes that end a run. Only the lowest one set is to be relied on.
+fn specials(word: u64) -> u64 {
+    let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word;
+    let control = below(word, 0x20);
+    let quote = below(word ^ (ONES * u64::from(b'"')), 1);
+    let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
+    (control | quote | backslash) & (ONES * 0x80)
 }

@@ -1,11 +1,14 @@
 use crate::support::{call, calls, entries, entry, tool};
+use colloquy_context::prune::Held;
 use colloquy_context::receipt::Action;
 use colloquy_context::tokens::MESSAGE_OVERHEAD;
-use colloquy_context::{BuildError, BuildInput, BuildOptions, Decision, Format, Moves, Watermarks, build};
+use colloquy_context::{
+    BuildError, BuildInput, BuildOptions, Decision, Format, LastCall, Moves, Watermarks, build,
+};
 use colloquy_types::entry::Compaction;
-use colloquy_types::message::Message;
+use colloquy_types::message::{Message, Visibility};
 use colloquy_types::policy::Profile;
-use colloquy_types::{Entry, EntryBody, Error, JobId, Reason, Seq};
+use colloquy_types::{Entry, EntryBody, Error, JobId, Reason, Seq, UnixMillis};
 use serde_json::{Value, json};
 
 fn parsed(bytes: &[u8]) -> Value {
@@ -198,5 +201,135 @@ fn a_policy_with_calls_only_shows_no_results_of_earlier_turns() {
     assert_eq!(
         BuildOptions::from(&Profile::Openclaw.policy()),
         BuildOptions::openclaw()
+    );
+}
+
+#[test]
+fn what_only_people_may_see_is_not_sent_while_the_turn_runs_either() {
+    let history = entries([Message::user("q"), Message::assistant("a")]);
+    let hidden = |text: &str| Message {
+        visibility: Visibility::People,
+        ..Message::user(text)
+    };
+    let pending = [hidden("for people"), Message::user("p")];
+    let staged = [hidden("a notice"), Message::assistant("s")];
+    let input = BuildInput {
+        pending: &pending,
+        staged: &staged,
+        ..BuildInput::new(&history, 10_000, Format::OpenaiChat)
+    };
+    let built = build(&input).unwrap();
+    let view = parsed(&built.bytes);
+    let texts: Vec<&str> = view
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["content"].as_str().unwrap())
+        .collect();
+    assert_eq!(texts, ["q", "a", "p", "s"]);
+    assert_eq!(
+        (built.receipt.pending, built.receipt.staged),
+        (2, 2),
+        "they were seen"
+    );
+}
+
+#[test]
+fn a_preface_stands_before_the_turns_messages_and_in_the_receipt() {
+    let pending = [Message::user("p")];
+    let input = BuildInput {
+        preface: "- one was dropped",
+        pending: &pending,
+        recalled: "a memory",
+        ..BuildInput::new(&[], 10_000, Format::OpenaiChat)
+    };
+    let built = build(&input).unwrap();
+    let view = parsed(&built.bytes);
+    assert_eq!(view[1]["content"], "- one was dropped");
+    assert_eq!(view[2]["content"], "p");
+    assert_eq!(built.receipt.preface, "- one was dropped");
+    assert_eq!(built.receipt.prefix.history_messages, 0);
+}
+
+#[test]
+fn stored_counts_of_the_turn_are_taken_as_they_are() {
+    let pending = [Message::user("p"), Message::user("hello world")];
+    let staged = [Message::assistant("s")];
+    let input = BuildInput {
+        pending: &pending,
+        pending_tokens: &[100],
+        staged: &staged,
+        staged_tokens: &[30],
+        ..BuildInput::new(&[], 10_000, Format::OpenaiChat)
+    };
+    let tokens = build(&input).unwrap().tokens;
+    assert_eq!((tokens.pending, tokens.staged), (100 + MESSAGE_OVERHEAD + 2, 30));
+}
+
+#[test]
+fn the_time_since_the_last_call_says_whether_the_prompt_cache_is_cold() {
+    let all = heavy();
+    let trimmed = |at: Option<i64>, cold: bool| {
+        let input = BuildInput {
+            options: BuildOptions::openclaw(),
+            cache_cold: cold,
+            last_call: Some(LastCall {
+                at: at.map(UnixMillis),
+                now: UnixMillis(1_000_000),
+            }),
+            ..BuildInput::new(&all, 5_000, Format::OpenaiChat)
+        };
+        let built = build(&input).unwrap();
+        assert_eq!(
+            built.receipt.held,
+            (built.trimmed == 0).then_some(Held::WarmCache)
+        );
+        assert_eq!(built.receipt.cache_cold, built.trimmed > 0);
+        built.trimmed
+    };
+    assert_eq!(trimmed(Some(700_001), false), 0, "within five minutes");
+    assert_eq!(trimmed(Some(700_000), false), 1);
+    assert_eq!(trimmed(Some(999_999), true), 1, "the caller knows better");
+    assert_eq!(trimmed(None, false), 1, "nothing was ever cached");
+}
+
+#[test]
+fn pruning_ratios_are_of_real_tokens() {
+    let all = heavy();
+    let trimmed = |calibration_percent: u32| {
+        let input = BuildInput {
+            calibration_percent,
+            ..BuildInput::new(&all, 6_000, Format::OpenaiChat)
+        };
+        build(&input).unwrap().trimmed
+    };
+    assert_eq!((trimmed(100), trimmed(130)), (0, 1));
+}
+
+#[test]
+fn a_receipt_does_not_depend_on_how_much_was_loaded() {
+    let mut all = entries((0..40).map(|at| Message::user(format!("message {at}"))));
+    let compaction = Compaction {
+        summary: "before".into(),
+        first_kept: Seq(31),
+        tokens_before: 500,
+        tokens_after: 100,
+        model: String::new(),
+        job: JobId::new(),
+        degraded: false,
+    };
+    all.push(entry(41, EntryBody::Compaction(compaction)));
+    let built = |entries: &[Entry]| {
+        let input = BuildInput {
+            compaction: all.last(),
+            ..BuildInput::new(entries, 5_000, Format::OpenaiChat)
+        };
+        build(&input).unwrap().receipt
+    };
+    let receipt = built(&all);
+    assert_eq!(receipt, built(&all[30..]));
+    assert_eq!(
+        (receipt.segments[0].through, receipt.segments[0].tokens),
+        (Seq(30), 400)
     );
 }

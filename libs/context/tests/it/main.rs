@@ -23,6 +23,7 @@ mod prune;
 mod rebuild;
 mod recorded;
 mod repair;
+mod repair_properties;
 mod support;
 mod tokens;
 mod transcripts;
