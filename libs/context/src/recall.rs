@@ -19,14 +19,16 @@ pub fn recall_message(text: &str) -> Message {
 }
 
 /// Places the block in a repaired view before the first message of the running turn, or last where no turn runs.
-/// A result of the turn that repair has moved to an older call is not where the turn starts.
-pub fn place(items: &mut Vec<Item<'_>>, text: &str, count: Count<'_>) {
+/// A result of the turn that repair has moved to an older call is not where the turn starts. Returns its place in the
+/// view; none where nothing was recalled.
+pub fn place(items: &mut Vec<Item<'_>>, text: &str, count: Count<'_>) -> Option<usize> {
     if is_blank(text) {
-        return;
+        return None;
     }
     let message = recall_message(text);
     let tokens = count(&message);
     let starts_turn = |item: &Item<'_>| item.is_of_turn() && item.message.role != Role::Tool;
     let at = items.iter().position(starts_turn).unwrap_or(items.len());
     items.insert(at, Item::new(Origin::Recall, Cow::Owned(message), tokens));
+    Some(at)
 }

@@ -16,7 +16,7 @@ mod measure;
 mod recorded;
 mod scenario;
 
-use colloquy_context::{BuildError, Format, Stage, Tokenizer, build};
+use colloquy_context::{Format, Stage, Tokenizer, build};
 use scenario::Scenario;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
@@ -58,10 +58,7 @@ fn main() {
 }
 
 fn formats(scenario: &Scenario) -> Vec<Format> {
-    let is_supported = |format: &Format| {
-        let built = build(&scenario.input(*format));
-        !matches!(built, Err(BuildError::Unsupported(_)))
-    };
+    let is_supported = |format: &Format| build(&scenario.input(*format)).is_ok();
     Format::ALL.into_iter().filter(is_supported).collect()
 }
 

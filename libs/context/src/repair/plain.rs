@@ -133,8 +133,7 @@ impl Scan<'_> {
         } else {
             0
         };
-        let ends = !matches!(self.bytes.get(self.at), Some(b'e' | b'E'));
-        (whole + fraction <= 15 && ends).then_some(())
+        (whole + fraction <= 15).then_some(())
     }
 
     /// How many digits follow, at least one.

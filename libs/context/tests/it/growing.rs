@@ -109,10 +109,23 @@ pub fn any_turns() -> impl Strategy<Value = Vec<Turn>> {
     prop::collection::vec(any_turn(), 1..7)
 }
 
+/// Every format that has a projection.
+fn formats() -> Vec<Format> {
+    let question = [Message::user("q")];
+    let is_there = |format: &Format| {
+        let input = BuildInput {
+            pending: &question,
+            ..BuildInput::new(&[], 1_000, *format)
+        };
+        build(&input).is_ok()
+    };
+    Format::ALL.into_iter().filter(is_there).collect()
+}
+
 pub fn any_way() -> impl Strategy<Value = Way> {
     (
         prop::sample::select(vec![700_u32, 3_000, 12_000, 200_000]),
-        prop::sample::select(vec![Format::OpenaiChat, Format::Anthropic, Format::Neutral]),
+        prop::sample::select(formats()),
         any::<bool>(),
         prop::sample::select(vec![0_u32, 0, 0, 2]),
         prop::bool::weighted(0.2),
