@@ -77,11 +77,12 @@ fn cut_middle(text: &str, options: &PruneOptions) -> Option<String> {
         None => text.len(),
     };
     let cut = text[head..tail].chars().count();
-    Some(format!(
-        "{}\n[… {cut} characters cut …]\n{}",
+    let (head, note, tail) = (
         &text[..head],
-        &text[tail..]
-    ))
+        format!("\n[… {cut} characters cut …]\n"),
+        &text[tail..],
+    );
+    Some([head, &note, tail].concat())
 }
 
 /// All text of a result, attachments by their marker.

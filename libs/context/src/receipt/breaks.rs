@@ -76,8 +76,10 @@ pub struct PrefixBreak {
     pub reason: BreakReason,
     /// Bytes from the start that are the same for certain.
     pub kept_bytes: u64,
-    /// The first provider's message that may differ.
+    /// The provider's messages of which one is the first to differ, both included. Where it is not one alone, the
+    /// reason may be that of a neighbour.
     pub message: u32,
+    pub last_message: u32,
     /// The first entry that may differ; none behind the history.
     pub seq: Option<Seq>,
 }
@@ -96,9 +98,14 @@ pub(crate) fn explain(earlier: &Receipt, now: &Receipt, change: &Change<'_, '_>)
     PrefixBreak {
         reason: reason(earlier, now, change),
         kept_bytes: change.kept_bytes,
-        message: u32::try_from(change.messages.start).unwrap_or(u32::MAX),
+        message: number(change.messages.start),
+        last_message: number(change.messages.end.saturating_sub(1)),
         seq: change.items.iter().find_map(|item| item.seq()),
     }
+}
+
+fn number(message: usize) -> u32 {
+    u32::try_from(message).unwrap_or(u32::MAX)
 }
 
 fn reason(earlier: &Receipt, now: &Receipt, change: &Change<'_, '_>) -> BreakReason {
@@ -108,7 +115,7 @@ fn reason(earlier: &Receipt, now: &Receipt, change: &Change<'_, '_>) -> BreakRea
     let is_other_policy = earlier.policy_version != now.policy_version;
     // The limit cuts at the front: nothing can have changed before it.
     let limit_moved = limited(earlier) != limited(now);
-    let condensed = is_in_turn && earlier.turn != now.turn && now.history_mode == HistoryMode::CallsOnly;
+    let condensed = is_in_turn && !is_same_turn(earlier, now) && now.history_mode == HistoryMode::CallsOnly;
     let reasons = [
         (BreakReason::Format, earlier.format != now.format),
         (
@@ -123,13 +130,21 @@ fn reason(earlier: &Receipt, now: &Receipt, change: &Change<'_, '_>) -> BreakRea
         (BreakReason::LateResult, has_late_result(earlier, now, change)),
         (BreakReason::Policy, is_other_policy),
         (BreakReason::Recall, starts_turn && is_other_recall(earlier, now)),
-        (BreakReason::Thinking, has_thinking(change)),
+        (
+            BreakReason::Thinking,
+            !is_same_turn(earlier, now) && has_thinking(change),
+        ),
         (BreakReason::RunningTurn, is_in_turn),
     ];
     reasons
         .into_iter()
         .find(|(_, holds)| *holds)
         .map_or(BreakReason::Unexplained, |(reason, _)| reason)
+}
+
+/// Where no turn was named, each build counts as one of its own.
+fn is_same_turn(earlier: &Receipt, now: &Receipt) -> bool {
+    now.turn.is_some() && earlier.turn == now.turn
 }
 
 fn is_rewound(earlier: &Receipt, now: &Receipt) -> bool {
@@ -163,7 +178,7 @@ fn has_late_result(earlier: &Receipt, now: &Receipt, change: &Change<'_, '_>) ->
 }
 
 fn is_other_recall(earlier: &Receipt, now: &Receipt) -> bool {
-    if earlier.turn == now.turn {
+    if is_same_turn(earlier, now) {
         earlier.recalled != now.recalled
     } else {
         !earlier.recalled.is_empty()

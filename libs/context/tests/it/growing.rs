@@ -193,6 +193,10 @@ impl Talk {
         for step in &turn.steps {
             running.staged.extend(step.messages());
             self.send(&running);
+            // A request that ends in the model's own words may be marked so, and they may be joined with the next.
+            if step.is_aborted {
+                self.excuses.insert(BreakReason::RunningTurn);
+            }
         }
         self.end(running);
         match turn.then {
