@@ -4,6 +4,7 @@
 //! the control plane; the effective policy comes with each accepted message and is kept by its content.
 
 mod accept;
+mod calibration;
 mod claim;
 mod compaction;
 mod config;
@@ -40,7 +41,9 @@ pub struct Deps {
 pub fn parts(config: &Config, deps: Deps, shutdown: &Shutdown) -> Parts {
     let store = deps.store.clone();
     let wake = Arc::new(tokio::sync::Notify::new());
+    let (calibrations, learner) = calibration::Calibrations::new(deps.store.clone());
     let history = service::History {
+        calibrations,
         policies: policies::Policies::new(deps.store.clone()),
         turns: finish::TurnFacts::default(),
         store: deps.store.clone(),
@@ -54,6 +57,7 @@ pub fn parts(config: &Config, deps: Deps, shutdown: &Shutdown) -> Parts {
             "turn sweep",
             sweep::run(deps.store.clone(), config.clone(), shutdown.clone()),
         ))
+        .task(Task::new("calibration", learner.run(shutdown.clone())))
         .task(Task::new(
             "job relay",
             relay::run(deps.store, deps.bus, config.clone(), wake, shutdown.clone()),

@@ -1,5 +1,6 @@
 //! gRPC: translate, call, map.
 
+use crate::calibration::Calibrations;
 use crate::finish::TurnFacts;
 use crate::policies::Policies;
 use crate::{claim, compaction, context, convert, deliveries, entries, finish, jobs, sessions};
@@ -19,6 +20,7 @@ use tonic::{Request, Response, Status, Streaming};
 pub struct History {
     pub store: Arc<dyn HistoryStore>,
     pub policies: Policies,
+    pub calibrations: Calibrations,
     pub turns: TurnFacts,
     /// Wakes the relay of this replica.
     pub jobs_written: Arc<Notify>,
@@ -36,6 +38,11 @@ fn open<T>(request: Request<T>) -> Result<(Principal, TenantId, T), Status> {
     let tenant = tenant_of_request(&request).map_err(to_status)?;
     let principal = principal_of(&request).map_err(to_status)?;
     Ok((principal, tenant, request.into_inner()))
+}
+
+/// Pieces that are all there, as a stream.
+fn streamed<T: Send + 'static>(pieces: Vec<Result<T, Status>>) -> Boxed<T> {
+    Box::pin(futures::stream::iter(pieces))
 }
 
 #[tonic::async_trait]
@@ -147,10 +154,10 @@ impl HistoryService for History {
         request: Request<v1::BuildContextRequest>,
     ) -> Answer<Self::BuildContextStream> {
         let (caller, tenant, message) = open(request)?;
-        let built = context::build_context(&*self.store, &self.policies, &caller, tenant, message).await;
-        let stream =
-            |pieces| -> Self::BuildContextStream { Box::pin(futures::stream::iter::<Vec<_>>(pieces)) };
-        answer(built.map(stream))
+        let (store, policies) = (&*self.store, &self.policies);
+        let built =
+            context::build_context(store, policies, &self.calibrations, &caller, tenant, message).await;
+        answer(built.map(streamed))
     }
 
     async fn count_tokens(
@@ -175,15 +182,18 @@ impl HistoryService for History {
         Err(unimplemented("ReportOverflow"))
     }
 
-    async fn get_receipt(&self, _: Request<v1::GetReceiptRequest>) -> Answer<v1::GetReceiptResponse> {
-        Err(unimplemented("GetReceipt"))
+    async fn get_receipt(&self, request: Request<v1::GetReceiptRequest>) -> Answer<v1::GetReceiptResponse> {
+        let (caller, tenant, message) = open(request)?;
+        answer(context::get_receipt(&*self.store, &caller, tenant, message).await)
     }
 
     async fn rebuild_context(
         &self,
-        _: Request<v1::RebuildContextRequest>,
+        request: Request<v1::RebuildContextRequest>,
     ) -> Answer<Self::RebuildContextStream> {
-        Err(unimplemented("RebuildContext"))
+        let (caller, tenant, message) = open(request)?;
+        let rebuilt = context::rebuild_context(&*self.store, &self.policies, &caller, tenant, message).await;
+        answer(rebuilt.map(streamed))
     }
 
     async fn accept_message(
@@ -212,7 +222,17 @@ impl HistoryService for History {
         request: Request<v1::HistoryServiceCommitTurnRequest>,
     ) -> Answer<v1::HistoryServiceCommitTurnResponse> {
         let (_, tenant, message) = open(request)?;
+        let is_measured = message
+            .usage
+            .as_ref()
+            .is_some_and(|usage| usage.context_tokens > 0);
         let committed = finish::commit(&*self.store, &self.policies, &self.turns, tenant, message).await;
+        if let Ok(committed) = &committed
+            && is_measured
+            && let Ok(session) = committed.session_id.parse()
+        {
+            self.calibrations.reported(tenant, session);
+        }
         self.jobs_written.notify_one();
         answer(committed)
     }

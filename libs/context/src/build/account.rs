@@ -2,7 +2,7 @@
 
 use super::turn::TurnPart;
 use super::{BuildInput, Built, Seen};
-use crate::budget::{Breakdown, Budget, decide, default_reserve};
+use crate::budget::{Breakdown, Budget, reserve, weigh};
 use crate::item::{Item, Origin};
 use crate::project::Projected;
 use crate::prune::Moves;
@@ -17,7 +17,8 @@ pub(super) fn finish<'a>(
     projected: Projected,
 ) -> Built<'a> {
     let budget = budget(input, &seen.items);
-    let (decision, trigger) = decide(&budget, &input.options.compaction);
+    let verdict = weigh(&budget, &input.options.compaction);
+    let (decision, trigger) = (verdict.decision, verdict.trigger);
     let receipt = Receipt {
         watermarks: seen.pruned.watermarks,
         held: seen.pruned.held,
@@ -38,6 +39,7 @@ pub(super) fn finish<'a>(
         tokens: budget.tokens,
         decision,
         trigger,
+        numbers: verdict.numbers,
         watermarks: stored,
         trimmed: seen.pruned.trimmed,
         cleared: seen.pruned.cleared,
@@ -130,10 +132,11 @@ fn history_messages_of(projected: &Projected, items: &[Item<'_>]) -> u32 {
 fn budget(input: &BuildInput<'_>, items: &[Item<'_>]) -> Budget {
     Budget {
         window: input.window,
-        reserve: input.reserve.unwrap_or_else(|| default_reserve(input.window)),
+        reserve: reserve(input.window, input.reserve),
         tokens: breakdown(items, input.overhead),
         messages: history_messages(items),
         calibration_percent: input.calibration_percent,
+        anchor: input.anchor,
     }
 }
 

@@ -5,6 +5,7 @@ use crate::project::Format;
 use crate::prune::{Moves, PruneOptions, Watermarks};
 use crate::receipt::Receipt;
 use crate::tokens::Tokenizer;
+use crate::tokens::anchor::Anchor;
 use colloquy_types::message::Message;
 use colloquy_types::policy::HistoryMode;
 use colloquy_types::{BranchId, Entry, Policy, TurnId, UnixMillis};
@@ -92,12 +93,14 @@ pub struct BuildInput<'a> {
     pub last_call: Option<LastCall>,
     /// Tokens of the model's window.
     pub window: u32,
-    /// Tokens of it that stay free for the answer; none = [`default_reserve`](crate::budget::default_reserve).
+    /// Tokens of it that stay free for the answer, at most half; none = [`default_reserve`](crate::budget::default_reserve).
     pub reserve: Option<u32>,
     /// Tokens of the system prompt and the tool schemas.
     pub overhead: u32,
     /// Real tokens per 100 counted ones; 100 = as counted.
     pub calibration_percent: u32,
+    /// An earlier prompt of this branch and model whose size the provider reported, since the newest compaction.
+    pub anchor: Option<Anchor>,
     pub format: Format,
     /// The model's name, for the receipt.
     pub model: &'a str,
@@ -141,6 +144,7 @@ impl<'a> BuildInput<'a> {
             reserve: None,
             overhead: 0,
             calibration_percent: 100,
+            anchor: None,
             format,
             model: "",
             tokenizer: Tokenizer::default(),

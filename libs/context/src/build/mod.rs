@@ -7,7 +7,7 @@ mod input;
 mod rebuild;
 mod turn;
 
-use crate::budget::{Breakdown, Decision};
+use crate::budget::{Breakdown, Decision, Numbers};
 use crate::compaction::trigger::TriggerReason;
 use crate::error::{BuildError, Result};
 use crate::item::Item;
@@ -40,6 +40,8 @@ pub struct Built<'a> {
     pub decision: Decision,
     /// The compaction trigger that holds, if any.
     pub trigger: Option<TriggerReason>,
+    /// What the decision was made on.
+    pub numbers: Numbers,
     /// The marks to store: unchanged unless the build was one of a running turn.
     pub watermarks: Watermarks,
     /// Tool results shortened in this view, and repairs made.
@@ -74,9 +76,8 @@ struct Seen<'a> {
 /// Builds what a model call sees.
 ///
 /// # Errors
-/// [`BuildError::NothingToSend`] when no message is left, [`BuildError::Unsupported`] for a format without a
-/// projection, [`BuildError::Input`] for a compaction that is none, [`BuildError::Invalid`] never, unless a
-/// projection is wrong.
+/// [`BuildError::NothingToSend`] when no message is left, [`BuildError::Input`] for a compaction that is none,
+/// [`BuildError::Invalid`] never, unless a projection is wrong.
 pub fn build<'a>(input: &BuildInput<'a>) -> Result<Built<'a>> {
     build_observed(input, &mut |_| {})
 }

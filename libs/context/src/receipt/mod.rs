@@ -26,7 +26,7 @@ pub(crate) use segment::{fates, segments};
 pub use table::{Row, rows};
 
 /// Changes with every change of the bytes that the same input gives.
-pub const PROJECTION_VERSION: u32 = 1;
+pub const PROJECTION_VERSION: u32 = 2;
 
 /// The record of one build. With the entries it names and the policy of that version, [`rebuild`](crate::rebuild)
 /// gives the same bytes; [`Receipt::matches`] says whether it did.

@@ -23,9 +23,11 @@ const ANTHROPIC_TOOL_PROMPT: u32 = 500;
 #[must_use]
 pub fn count_overhead(system: &[&str], tools_json: &str, format: Format, tokenizer: Tokenizer) -> u32 {
     let per_text = match format {
-        Format::OpenaiChat | Format::OpenaiResponses | Format::Neutral | Format::Mistral => {
-            super::MESSAGE_OVERHEAD
-        }
+        Format::OpenaiChat
+        | Format::OpenaiChatStrict
+        | Format::OpenaiResponses
+        | Format::Neutral
+        | Format::Mistral => super::MESSAGE_OVERHEAD,
         Format::Anthropic | Format::Gemini => 0,
     };
     let request = if format == Format::Gemini { 0 } else { REQUEST };

@@ -78,7 +78,11 @@ fn below(path: &str, section: &str) -> bool {
 
 pub(super) fn resolve(profile: Profile, overrides: &[&str]) -> Result<Policy> {
     let layers: Vec<Value> = overrides.iter().map(|json| object(json)).collect::<Result<_>>()?;
-    combine(profile, layers)
+    combine(&profile.policy(), layers)
+}
+
+pub(super) fn change(policy: &Policy, overrides: &str) -> Result<Policy> {
+    combine(policy, [object(overrides)?])
 }
 
 pub(super) fn explain(profile: Profile, layers: &[(&str, &str)]) -> Result<Explained> {
@@ -86,7 +90,7 @@ pub(super) fn explain(profile: Profile, layers: &[(&str, &str)]) -> Result<Expla
         .iter()
         .map(|(name, json)| Ok((*name, object(json)?)))
         .collect::<Result<_>>()?;
-    let policy = combine(profile, named.iter().map(|(_, value)| value.clone()))?;
+    let policy = combine(&profile.policy(), named.iter().map(|(_, value)| value.clone()))?;
     let effective = serde_json::to_value(&policy).expect("a policy has string keys only");
     let mut values = Vec::new();
     walk(&effective, &mut Vec::new(), &mut |path, value| {
@@ -130,8 +134,8 @@ fn object(json: &str) -> Result<Value> {
     }
 }
 
-fn combine(profile: Profile, layers: impl IntoIterator<Item = Value>) -> Result<Policy> {
-    let mut merged = serde_json::to_value(profile.policy()).expect("a policy has string keys only");
+fn combine(base: &Policy, layers: impl IntoIterator<Item = Value>) -> Result<Policy> {
+    let mut merged = serde_json::to_value(base).expect("a policy has string keys only");
     for layer in layers {
         merge(&mut merged, layer);
     }

@@ -345,6 +345,14 @@ impl Policy {
         merge::resolve(profile, overrides)
     }
 
+    /// This policy with the fields of a JSON object changed.
+    ///
+    /// # Errors
+    /// Those of [`resolve`](Self::resolve).
+    pub fn with(&self, overrides: &str) -> Result<Self> {
+        merge::change(self, overrides)
+    }
+
     /// As [`resolve`](Self::resolve), with the layer that each value came from. `layers` are named for the answer
     /// (`agent`, `channel`, `session`), the most specific last.
     ///
