@@ -6,6 +6,7 @@ mod accounts;
 mod bad_input;
 mod channels;
 mod configs;
+mod context;
 mod contract;
 mod faults;
 mod internal;

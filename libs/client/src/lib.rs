@@ -14,15 +14,17 @@
 //! # }
 //! ```
 
+mod context;
 mod error;
 mod retry;
 mod turn;
 mod worker;
 
 pub use colloquy_proto::v1;
+pub use context::BuiltContext;
 pub use error::{Error, Result};
 pub use retry::Retry;
-pub use turn::{BuildOptions, BuiltContext, TurnHandle};
+pub use turn::{BuildOptions, TurnHandle};
 pub use worker::{Answer, Failure, Worker};
 
 use colloquy_proto::v1::compaction_service_client::CompactionServiceClient;

@@ -1,12 +1,12 @@
 //! A turn in a worker's hands.
 
 use crate::Client;
-use crate::error::{Error, Result};
+use crate::context::BuiltContext;
+use crate::error::Result;
 use colloquy_proto::v1;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tokio_util::sync::CancellationToken;
 use v1::build_context_request::Subject;
-use v1::build_context_response::Part;
 
 /// What a build needs to know of the model.
 #[derive(Debug, Clone, Default)]
@@ -20,13 +20,6 @@ pub struct BuildOptions {
     pub model: String,
     /// From `recall`; the same in each build of the turn.
     pub recall_block: String,
-}
-
-/// A context: the provider's messages as JSON bytes, and the numbers.
-#[derive(Debug, Clone)]
-pub struct BuiltContext {
-    pub header: v1::ContextHeader,
-    pub body: Vec<u8>,
 }
 
 /// A turn under its fence. Dropping it does not end the turn; its worker loop does.
@@ -89,22 +82,7 @@ impl TurnHandle {
             recall_block: options.recall_block.clone(),
             ..Default::default()
         };
-        let open = || {
-            let (mut history, request) = (self.client.history(), request.clone());
-            async move { history.build_context(request).await }
-        };
-        let mut stream = self.client.retry.call(open).await?;
-        let (mut header, mut body) = (None, Vec::new());
-        while let Some(piece) = stream.message().await.map_err(Error::from)? {
-            match piece.part {
-                Some(Part::Header(found)) => header = Some(found),
-                Some(Part::Chunk(bytes)) => body.extend_from_slice(&bytes),
-                None => {}
-            }
-        }
-        let header =
-            header.ok_or_else(|| Error::from(tonic::Status::internal("a context without a header")))?;
-        Ok(BuiltContext { header, body })
+        self.client.build_context(&request).await
     }
 
     /// Keeps entries with the turn as it goes: they survive the worker's death. Repeated until stored.

@@ -5,6 +5,7 @@
 
 mod accounts;
 mod agents;
+mod context;
 mod entries;
 mod jobs;
 mod keys;
@@ -75,6 +76,8 @@ pub enum ClientCommand {
     Sessions(sessions::Sessions),
     /// What runs and waits in a session, and what became of its messages.
     Queue(queue::Args),
+    /// What a model would see of a session, and why; or what another policy would change.
+    Context(context::Args),
     /// List, search or delete memories.
     #[command(subcommand)]
     Memories(memories::Memories),
@@ -133,6 +136,7 @@ async fn dispatch(client: &Client, out: &Output, command: ClientCommand) -> anyh
         ClientCommand::Send(args) => send::run(client, out, args).await,
         ClientCommand::Sessions(verb) => sessions::run(client, out, verb).await,
         ClientCommand::Queue(args) => queue::run(client, out, args).await,
+        ClientCommand::Context(args) => context::run(client, out, args).await,
         ClientCommand::Memories(verb) => memories::run(client, out, verb).await,
         ClientCommand::Jobs(verb) => jobs::run(client, out, verb).await,
     }
