@@ -1,7 +1,8 @@
 //! One call from the start of a process to its exit code.
 
 use crate::auth::Auth;
-use crate::server::{Contract, Inlet, Parts, Running, ServerConfig, in_process, serve};
+use crate::server::{Contract, Inlet, Parts, Running, in_process, serve};
+use crate::settings::ServerConfig;
 use crate::shutdown::{Shutdown, signal};
 use crate::telemetry::{self, TelemetryConfig};
 use colloquy_types::{Error, Reason, Result};

@@ -4,6 +4,7 @@ use crate::auth::Auth;
 use crate::client::configure;
 use crate::health::{Check, Readiness, watch};
 use crate::malformed::Malformed;
+use crate::settings::ServerConfig;
 use crate::shutdown::Shutdown;
 use crate::trace::Trace;
 use crate::{MAX_MESSAGE_BYTES, telemetry};
@@ -11,7 +12,6 @@ use axum::Router;
 use axum::routing::get;
 use colloquy_types::{Error, Result};
 use futures::future::BoxFuture;
-use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -20,37 +20,6 @@ use tonic::service::RoutesBuilder;
 use tonic::transport::{Channel, Endpoint, Server};
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
-
-/// Where a process listens. Port 0 takes a free one; an empty string does not listen.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ServerConfig {
-    /// gRPC, for instance `0.0.0.0:7100`.
-    pub grpc_listen: String,
-    /// Webhooks and other HTTP.
-    pub http_listen: String,
-    /// `/livez`, `/readyz`, `/metrics`.
-    pub admin_listen: String,
-    /// Longest time a unary call may take, in seconds; a client's own deadline is kept when shorter.
-    pub call_limit_s: u64,
-    /// After the stop signal: time in which a load balancer takes the process out, in milliseconds.
-    pub drain_ms: u64,
-    /// After that: time in which calls and tasks may finish, in seconds.
-    pub stop_limit_s: u64,
-}
-
-impl Default for ServerConfig {
-    fn default() -> Self {
-        Self {
-            grpc_listen: "127.0.0.1:7100".into(),
-            http_listen: "127.0.0.1:7180".into(),
-            admin_listen: "127.0.0.1:7190".into(),
-            call_limit_s: 60,
-            drain_ms: 500,
-            stop_limit_s: 20,
-        }
-    }
-}
 
 /// A long-running task of a service; ending before the stop, with or without an error, stops the process.
 pub struct Task {
@@ -313,13 +282,7 @@ async fn spawn_http(
     let Some((listener, address)) = bind(setting, listen).await? else {
         return Ok(None);
     };
-    let router = router.layer(CatchPanicLayer::new());
-    let server = axum::serve(listener, router).with_graceful_shutdown(shutdown.token().cancelled_owned());
-    shutdown.spawn("http", async move {
-        if let Err(error) = server.await {
-            tracing::error!(%error, "http server ended");
-        }
-    });
+    crate::http::spawn("http", listener, router, shutdown);
     Ok(Some(address))
 }
 

@@ -4,7 +4,6 @@
 use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Request, Response};
 use std::task::{Context, Poll};
-use tonic::body::Body;
 use tower::{Layer, Service};
 use tracing::Instrument;
 use uuid::Uuid;
@@ -87,7 +86,7 @@ pub fn propagate<T>(request: &mut tonic::Request<T>) {
     });
 }
 
-/// The layer in front of every gRPC method.
+/// The layer in front of every gRPC method and every HTTP route.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Trace;
 
@@ -105,9 +104,9 @@ pub struct TraceService<S> {
     inner: S,
 }
 
-impl<S, B> Service<Request<Body>> for TraceService<S>
+impl<S, A, B> Service<Request<A>> for TraceService<S>
 where
-    S: Service<Request<Body>, Response = Response<B>>,
+    S: Service<Request<A>, Response = Response<B>>,
     S::Future: Send + 'static,
     S::Error: Send + 'static,
     B: Send + 'static,
@@ -120,7 +119,7 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&mut self, request: Request<A>) -> Self::Future {
         let context = CallContext::of(request.headers());
         let span = tracing::info_span!(
             "call",

@@ -7,7 +7,10 @@
 //! | 400, 413 | not a body of the channel at all; larger than 2 MiB |
 //! | 401 | the secret or signature is wrong |
 //! | 404 | no such account |
+//! | 408 | the body did not arrive in time |
 //! | 503 + `Retry-After` | not accepted now; deliver again |
+//!
+//! Limits of size and time are those of the kit's HTTP. Every answer carries `x-request-id`.
 
 use crate::accounts::Account;
 use crate::channel::{ChatKind, Inbound, Received, generic, telegram};
@@ -19,17 +22,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json, Router};
 use colloquy_proto::v1;
+use colloquy_service_kit::http::MAX_HTTP_BODY_BYTES;
 use colloquy_types::message::{Message, Role, Route, Source};
 use colloquy_types::{Error, Reason, Result};
 use serde_json::json;
 
-/// Largest webhook body, in bytes.
-const MAX_BODY_BYTES: usize = 2 << 20;
-
 pub fn routes(ingress: Ingress) -> Router {
     Router::new()
         .route("/v1/channels/{channel}/{account}", post(receive))
-        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(DefaultBodyLimit::max(MAX_HTTP_BODY_BYTES))
         .with_state(ingress)
 }
 

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // a test may panic
 
+mod http;
+
 use async_trait::async_trait;
 use colloquy_service_kit::run::{Boot, Context, connect_within, start};
 use colloquy_service_kit::{
