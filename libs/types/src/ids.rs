@@ -8,7 +8,7 @@ use std::str::FromStr;
 use uuid::Uuid;
 
 macro_rules! row_id {
-    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal, $noun:literal) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub Uuid);
@@ -44,7 +44,7 @@ macro_rules! row_id {
                     .filter(|hex| hex.len() == 32)
                     .and_then(|hex| Uuid::try_parse(hex).ok())
                     .map(Self)
-                    .ok_or_else(|| Error::not_found(concat!($prefix, " id"), text))
+                    .ok_or_else(|| Error::not_found($noun, text))
             }
         }
 
@@ -63,17 +63,17 @@ macro_rules! row_id {
     };
 }
 
-row_id!(/** A customer of the SaaS team; the first column of every key. */ TenantId, "ten");
-row_id!(/** One conversation bucket, named by its key. */ SessionId, "ses");
-row_id!(/** The log behind a session; a reset starts a new one. */ TranscriptId, "tsc");
-row_id!(/** A line of descent within a transcript; a rewind starts a new one. */ BranchId, "brn");
-row_id!(/** One line of a transcript. */ EntryId, "ent");
-row_id!(/** From one or more user messages to the committed answer. */ TurnId, "trn");
-row_id!(/** An accepted inbound message. */ MessageId, "msg");
-row_id!(/** One part of a reply on its way to a route. */ DeliveryId, "dlv");
-row_id!(/** A piece of background work. */ JobId, "job");
-row_id!(/** Something remembered. */ MemoryId, "mem");
-row_id!(/** An API key's public part. */ KeyId, "key");
+row_id!(/** A customer of the SaaS team; the first column of every key. */ TenantId, "ten", "tenant");
+row_id!(/** One conversation bucket, named by its key. */ SessionId, "ses", "session");
+row_id!(/** The log behind a session; a reset starts a new one. */ TranscriptId, "tsc", "transcript");
+row_id!(/** A line of descent within a transcript; a rewind starts a new one. */ BranchId, "brn", "branch");
+row_id!(/** One line of a transcript. */ EntryId, "ent", "entry");
+row_id!(/** From one or more user messages to the committed answer. */ TurnId, "trn", "turn");
+row_id!(/** An accepted inbound message. */ MessageId, "msg", "message");
+row_id!(/** One part of a reply on its way to a route. */ DeliveryId, "dlv", "delivery");
+row_id!(/** A piece of background work. */ JobId, "job", "job");
+row_id!(/** Something remembered. */ MemoryId, "mem", "memory");
+row_id!(/** An API key's public part. */ KeyId, "key", "key");
 
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -198,3 +198,18 @@ macro_rules! number_id {
 number_id!(/** The number a claim draws from its session's counter; writes that carry a stale one are refused. */ Fence);
 number_id!(/** Place of an entry in its branch, from 1 without gaps. */ Seq);
 number_id!(/** Grows with every change that makes plans and caches stale; never zeroed. */ Epoch);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_malformed_id_answers_like_an_unknown_one() {
+        for text in ["nonsense", "", "ses_1", "trn_00000000000000000000000000000000"] {
+            let error = text.parse::<SessionId>().unwrap_err();
+            assert_eq!(error, Error::not_found("session", text));
+        }
+        let error = "ses_x".parse::<SessionId>().unwrap_err();
+        assert_eq!(error.message, "session ses_x does not exist");
+    }
+}
