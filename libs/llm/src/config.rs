@@ -1,7 +1,9 @@
 //! Settings of a model.
 
 use crate::ModelError;
+use colloquy_types::Error;
 use colloquy_types::redact::{blanked, redacted_url};
+use reqwest::header::HeaderValue;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -72,20 +74,75 @@ impl ModelConfig {
         Duration::from_secs(self.timeout_s)
     }
 
-    /// # Errors
-    /// `Unsupported` with the setting that cannot work.
-    pub(crate) fn validate(&self) -> Result<(), ModelError> {
-        let wrong = if !(1..=LONGEST_S).contains(&self.timeout_s) {
-            format!("`model.timeout_s` must be 1 to {LONGEST_S}")
-        } else if !(1..=20).contains(&self.attempts) {
-            "`model.attempts` must be 1 to 20".to_owned()
-        } else if self.window_tokens < LEAST_WINDOW {
-            format!("`model.window_tokens` must be at least {LEAST_WINDOW}")
-        } else {
-            return Ok(());
+    /// What cannot work, by setting below `model`.
+    pub fn problems(&self) -> Vec<Error> {
+        let mut problems = Vec::new();
+        let mut unless = |good: bool, setting: &str, message: String| {
+            if !good {
+                problems.push(Error::invalid(setting, message));
+            }
         };
-        Err(ModelError::Unsupported(wrong))
+        unless(
+            (1..=LONGEST_S).contains(&self.timeout_s),
+            "timeout_s",
+            format!("must be 1 to {LONGEST_S}"),
+        );
+        unless(
+            (1..=20).contains(&self.attempts),
+            "attempts",
+            "must be 1 to 20".into(),
+        );
+        unless(
+            self.window_tokens >= LEAST_WINDOW,
+            "window_tokens",
+            format!("must be at least {LEAST_WINDOW}"),
+        );
+        if self.provider == Provider::Offline {
+            return problems;
+        }
+        unless(
+            !self.name.is_empty(),
+            "name",
+            "is needed: the provider has many models".into(),
+        );
+        unless(
+            self.base_url.is_empty() || is_http(&self.base_url),
+            "base_url",
+            format!(
+                "`{}` is not http://host or https://host",
+                redacted_url(&self.base_url)
+            ),
+        );
+        // Servers on one's own machine often want no key; the providers themselves do.
+        let keyless = self.provider == Provider::Openai && !self.base_url.is_empty();
+        unless(
+            keyless || !self.api_key.is_empty(),
+            "api_key",
+            "is needed for this provider".into(),
+        );
+        unless(
+            HeaderValue::from_str(&self.api_key).is_ok(),
+            "api_key",
+            "has characters that no key has".into(),
+        );
+        problems
     }
+
+    /// # Errors
+    /// `Unsupported` with the first setting that cannot work.
+    pub(crate) fn validate(&self) -> Result<(), ModelError> {
+        match self.problems().into_iter().next() {
+            None => Ok(()),
+            Some(Error { field, message, .. }) => Err(ModelError::Unsupported(format!(
+                "`model.{}` {message}",
+                field.unwrap_or_default()
+            ))),
+        }
+    }
+}
+
+fn is_http(url: &str) -> bool {
+    reqwest::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
 impl fmt::Debug for ModelConfig {
@@ -127,6 +184,40 @@ mod tests {
     fn an_unknown_setting_is_an_error() {
         assert!(serde_json::from_str::<ModelConfig>(r#"{"nme":"x"}"#).is_err());
         assert!(serde_json::from_str::<ModelConfig>(r#"{"provider":"openai"}"#).is_ok());
+    }
+
+    #[test]
+    fn what_a_provider_lacks_is_named() {
+        let wrong = |change: fn(&mut ModelConfig)| {
+            let mut config = ModelConfig {
+                provider: Provider::Openai,
+                name: "gpt".into(),
+                api_key: "sk-secret".into(),
+                ..ModelConfig::default()
+            };
+            change(&mut config);
+            let fields = config.problems().into_iter().filter_map(|problem| problem.field);
+            fields.collect::<Vec<_>>()
+        };
+        assert!(wrong(|_| ()).is_empty());
+        assert_eq!(wrong(|c| c.name.clear()), ["name"]);
+        assert_eq!(wrong(|c| c.api_key.clear()), ["api_key"]);
+        assert_eq!(wrong(|c| c.api_key = "a\nb".into()), ["api_key"]);
+        assert_eq!(wrong(|c| c.base_url = "nonsense".into()), ["base_url"]);
+        assert_eq!(wrong(|c| c.base_url = "ftp://host".into()), ["base_url"]);
+        let own = |c: &mut ModelConfig| {
+            c.base_url = "http://127.0.0.1:11434/v1".into();
+            c.api_key.clear();
+        };
+        assert!(wrong(own).is_empty());
+        assert_eq!(
+            wrong(|c| {
+                c.provider = Provider::Anthropic;
+                c.base_url = "http://127.0.0.1:1".into();
+                c.api_key.clear();
+            }),
+            ["api_key"]
+        );
     }
 
     #[test]

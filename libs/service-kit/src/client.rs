@@ -68,10 +68,28 @@ pub fn untenanted<T>(message: T) -> Request<T> {
 /// # Errors
 /// `INVALID_FIELD` when the URL is none.
 pub fn channel(url: &str) -> Result<Channel> {
-    let shown = redacted_url(url);
-    let invalid = |error| Error::invalid("services", format!("`{shown}` is not a URL: {error}"));
-    let endpoint = Endpoint::from_shared(url.to_owned()).map_err(invalid)?;
-    Ok(configure(endpoint).connect_lazy())
+    Ok(configure(endpoint("services", url)?).connect_lazy())
+}
+
+/// Whether `url`, which `setting` names, can be the address of a service.
+///
+/// # Errors
+/// `INVALID_FIELD` when not.
+pub fn check_address(setting: &str, url: &str) -> Result<()> {
+    endpoint(setting, url).map(|_| ())
+}
+
+fn endpoint(setting: &str, url: &str) -> Result<Endpoint> {
+    let invalid = || {
+        let message = format!("`{}` is not http://host:port", redacted_url(url));
+        Error::invalid(setting, message)
+    };
+    let uri: http::Uri = url.parse().map_err(|_| invalid())?;
+    let known = matches!(uri.scheme_str(), Some("http" | "https"));
+    if !known || uri.host().is_none_or(str::is_empty) {
+        return Err(invalid());
+    }
+    Endpoint::from_shared(url.to_owned()).map_err(|_| invalid())
 }
 
 /// The settings every channel has.

@@ -6,26 +6,64 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 
 const PREFIX: &str = "COLLOQUY_";
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    #[error("cannot read {path}: {source}")]
+    /// The cause is the source's to say.
+    #[error("cannot read {path}")]
     Read { path: String, source: std::io::Error },
-    #[error("{path} is not TOML: {source}")]
+    /// Without the line itself: it may hold a key.
+    #[error("{path}, line {line}, is not TOML: {message}")]
     Parse {
         path: String,
-        source: Box<toml::de::Error>,
+        line: usize,
+        message: String,
     },
     #[error("setting `{path}`: {message}")]
     Setting { path: String, message: String },
 }
 
 /// The process's environment as a map; the only place where it is read.
-pub fn environment() -> BTreeMap<String, String> {
-    std::env::vars().collect()
+///
+/// # Errors
+/// When a setting is not UTF-8. What else is none is somebody else's and is left out.
+pub fn environment() -> Result<BTreeMap<String, String>, ConfigError> {
+    readable(std::env::vars_os())
+}
+
+/// Names of the variables that a Colloquy would read, settings and others.
+pub fn own_variables() -> Vec<OsString> {
+    let names = std::env::vars_os().map(|(name, _)| name);
+    names
+        .filter(|name| name.to_string_lossy().starts_with(PREFIX))
+        .collect()
+}
+
+fn readable(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> Result<BTreeMap<String, String>, ConfigError> {
+    let mut read = BTreeMap::new();
+    for (name, value) in variables {
+        match (name.into_string(), value.into_string()) {
+            (Ok(name), Ok(value)) => {
+                read.insert(name, value);
+            }
+            (Ok(name), Err(_)) => {
+                if let Some(path) = setting_path(&name) {
+                    return Err(ConfigError::Setting {
+                        path: path.join("."),
+                        message: format!("the variable {name} is not UTF-8"),
+                    });
+                }
+            }
+            (Err(_), _) => {}
+        }
+    }
+    Ok(read)
 }
 
 /// # Errors
@@ -54,10 +92,15 @@ fn read(path: &Path) -> Result<Value, ConfigError> {
         path: shown.clone(),
         source,
     })?;
-    toml::from_str(&text).map_err(|source| ConfigError::Parse {
+    toml::from_str(&text).map_err(|error| ConfigError::Parse {
         path: shown,
-        source: Box::new(source),
+        line: error.span().map_or(1, |span| line_of(&text, span.start)),
+        message: error.message().to_owned(),
     })
+}
+
+fn line_of(text: &str, byte: usize) -> usize {
+    1 + text.bytes().take(byte).filter(|byte| *byte == b'\n').count()
 }
 
 fn setting_path(name: &str) -> Option<Vec<String>> {
@@ -198,6 +241,46 @@ mod tests {
         assert!(
             error.contains("`limti`") && error.contains("did you mean `limit`"),
             "{error}"
+        );
+    }
+
+    #[test]
+    fn a_variable_that_is_not_utf8_is_an_error_only_where_it_is_a_setting() {
+        use std::os::unix::ffi::OsStringExt;
+        let broken = || OsString::from_vec(vec![b'a', 0xff]);
+        let others = [
+            ("FOO".into(), broken()),
+            (broken(), "x".into()),
+            ("COLLOQUY_SERVER__LIMIT".into(), "7".into()),
+        ];
+        assert_eq!(
+            readable(others.into_iter()).unwrap(),
+            vars(&[("COLLOQUY_SERVER__LIMIT", "7")])
+        );
+        let setting = [("COLLOQUY_SERVER__LISTEN".into(), broken())];
+        let error = readable(setting.into_iter()).unwrap_err().to_string();
+        assert!(error.contains("server.listen"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_used_is_said_once_and_without_its_secrets() {
+        let said = |file: &Path| {
+            let error = load::<Root>(Some(file), &BTreeMap::new()).unwrap_err();
+            let source = std::error::Error::source(&error).map(ToString::to_string);
+            (error.to_string(), source.unwrap_or_default())
+        };
+        let (text, cause) = said(Path::new("/no/such/file.toml"));
+        assert!(
+            text.contains("/no/such/file.toml") && !text.contains(&cause),
+            "{text}: {cause}"
+        );
+        let file = std::env::temp_dir().join(format!("colloquy-{}.toml", uuid::Uuid::new_v4()));
+        std::fs::write(&file, "[server]\nlisten = \"s3cret\n").unwrap();
+        let (text, cause) = said(&file);
+        std::fs::remove_file(&file).unwrap();
+        assert!(
+            text.contains("line 2") && !format!("{text}{cause}").contains("s3cret"),
+            "{text}: {cause}"
         );
     }
 

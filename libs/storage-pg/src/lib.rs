@@ -40,7 +40,7 @@ mod turn;
 
 use async_trait::async_trait;
 use colloquy_storage::Clocked;
-use colloquy_types::{Clock, Error, Result, TenantId, UnixMillis};
+use colloquy_types::{Clock, Error, Result, TenantId, UnixMillis, redacted_url};
 use fault::Fault;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool, Postgres, Transaction};
@@ -93,7 +93,19 @@ pub async fn migrate(owner_url: &str) -> Result<()> {
     Ok(())
 }
 
+/// Whether `url`, which `setting` names, can be the address of a database.
+///
+/// # Errors
+/// `INVALID_FIELD` when not.
+pub fn check_url(setting: &str, url: &str) -> Result<()> {
+    parse(setting, url).map(|_| ())
+}
+
 fn parse(setting: &str, url: &str) -> Result<PgConnectOptions> {
+    if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+        let message = format!("`{}` is not postgres://user@host/database", redacted_url(url));
+        return Err(Error::invalid(setting, message));
+    }
     url.parse()
         .map_err(|error| Error::invalid(setting, format!("not a PostgreSQL URL: {error}")))
 }

@@ -1,10 +1,11 @@
 //! Puts services into a process: which ones, with which clients of the others.
 
+use crate::check;
 use crate::config::Config;
 use crate::credentials::ControlKeys;
 use crate::wiring;
 use colloquy_proto::{FILE_DESCRIPTOR_SET, METHODS};
-use colloquy_service_kit::client::channel;
+use colloquy_service_kit::client::{channel, check_address};
 use colloquy_service_kit::run::{Boot, Context};
 use colloquy_service_kit::{Auth, Contract, InternalChannel, MethodRoles, Parts, ServiceKey};
 use colloquy_types::{Error, Result};
@@ -51,10 +52,12 @@ impl Channels<'_> {
         if self.here.contains(&service) {
             return Ok(self.key.wrap(self.context.local.clone()));
         }
+        let setting = format!("services.{setting}");
         if url.is_empty() {
             let message = "is needed: the service is not part of this process";
-            return Err(Error::invalid(format!("services.{setting}"), message));
+            return Err(Error::invalid(setting, message));
         }
+        check_address(&setting, url)?;
         Ok(self.key.wrap(channel(url)?))
     }
 
@@ -81,13 +84,7 @@ impl Channels<'_> {
 /// `INVALID_FIELD` for a setting that is missing, `DEPENDENCY` for a store that does not come up.
 pub async fn build(config: &Config, services: &[Service], context: Context) -> Result<Boot> {
     let here = chosen(services);
-    if config.auth.service_key.len() < 32 {
-        return Err(Error::invalid(
-            "auth.service_key",
-            "must have at least 32 characters, the same everywhere",
-        ));
-    }
-    let key = ServiceKey::new(&config.auth.service_key)?;
+    let key = check::service_key(&config.auth.service_key)?;
     let channels = Channels {
         config,
         context: &context,
@@ -98,7 +95,7 @@ pub async fn build(config: &Config, services: &[Service], context: Context) -> R
     stored(config, &here, &channels, &context, &mut parts).await?;
     let shutdown = &context.shutdown;
     if here.contains(&Service::Router) {
-        let coord = wiring::coord(config).await?;
+        let coord = wiring::coord(config, wiring::WAIT).await?;
         let deps = colloquy_router::Deps {
             control: channels.control()?,
             history: channels.history()?,
@@ -131,12 +128,12 @@ async fn stored(
     let keeps = [Service::Control, Service::History, Service::Memory];
     let works = [Service::History, Service::Memory, Service::Compactor];
     let stores = if keeps.iter().any(|service| here.contains(service)) {
-        Some(wiring::stores(config).await?)
+        Some(wiring::stores(config, wiring::WAIT).await?)
     } else {
         None
     };
     let bus = if works.iter().any(|service| here.contains(service)) {
-        Some(wiring::bus(config).await?)
+        Some(wiring::bus(config, wiring::WAIT).await?)
     } else {
         None
     };

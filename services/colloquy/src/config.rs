@@ -97,7 +97,7 @@ impl Config {
     /// # Errors
     /// Those of reading the file and of unknown or unfitting settings.
     pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
-        load(file, &environment())
+        load(file, &environment()?)
     }
 
     /// As TOML, with secrets and passwords in URLs blanked.

@@ -13,6 +13,7 @@ macro_rules! say {
 
 pub mod app;
 pub mod assemble;
+mod check;
 pub mod cli;
 pub mod config;
 mod credentials;

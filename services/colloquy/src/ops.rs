@@ -1,6 +1,7 @@
 //! Verbs for operating a process: migrate, wait-for, healthcheck, config.
 
 use crate::app::ConfigFile;
+use crate::check::check;
 use crate::cli::Refused;
 use crate::config::Config;
 use crate::wiring;
@@ -70,20 +71,21 @@ pub async fn migrate(args: &ConfigArgs) -> anyhow::Result<ExitCode> {
 pub async fn wait_for(args: &WaitArgs) -> anyhow::Result<ExitCode> {
     let config = Config::load(args.file.config.as_deref())?;
     let end = Instant::now() + Duration::from_secs(args.timeout);
-    reached("database", end, wiring::stores(&config)).await?;
-    reached("coordination", end, wiring::coord(&config)).await?;
-    reached("bus", end, wiring::bus(&config)).await?;
+    reached("database", end, |wait| wiring::stores(&config, wait)).await?;
+    reached("coordination", end, |wait| wiring::coord(&config, wait)).await?;
+    reached("bus", end, |wait| wiring::bus(&config, wait)).await?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Says what is waited for, and when it has come.
-async fn reached<T>(
-    what: &str,
-    end: Instant,
-    dependency: impl Future<Output = colloquy_types::Result<T>>,
-) -> anyhow::Result<()> {
+async fn reached<T, F>(what: &str, end: Instant, dependency: impl FnOnce(Duration) -> F) -> anyhow::Result<()>
+where
+    F: Future<Output = colloquy_types::Result<T>>,
+{
     say!("waiting for the {what}");
     let start = Instant::now();
+    // All the time that is left: a process of its own waits less long.
+    let dependency = dependency(end.saturating_duration_since(start));
     match tokio::time::timeout_at(end, dependency).await {
         Ok(done) => done.map(|_| ())?,
         Err(_) => return Err(Error::unavailable(format!("the {what} did not answer in time")).into()),
@@ -124,12 +126,7 @@ pub fn config(verb: &ConfigVerb) -> anyhow::Result<ExitCode> {
     match verb {
         ConfigVerb::Check(args) => {
             let config = Config::load(args.file.config.as_deref())?;
-            if config.auth.service_key.len() < 32 {
-                bail!(Error::invalid(
-                    "auth.service_key",
-                    "must have at least 32 characters"
-                ));
-            }
+            check(&config)?;
             say!("the settings are good");
         }
         ConfigVerb::Print(args) => say!(
@@ -139,4 +136,24 @@ pub fn config(verb: &ConfigVerb) -> anyhow::Result<ExitCode> {
         ConfigVerb::Reference => say!("{}", Config::default().redacted()?.trim_end()),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_lasts_as_long_as_was_asked_for() {
+        let mut config = Config::default();
+        // Nothing listens on port 1.
+        config.redis.url = "redis://127.0.0.1:1".into();
+        let (start, limit) = (Instant::now(), Duration::from_secs(300));
+        let waited = reached("coordination", start + limit, |wait| wiring::coord(&config, wait)).await;
+        assert_eq!(exit_code(&waited.unwrap_err()), 3);
+        let waited = start.elapsed();
+        assert!(
+            waited > limit - Duration::from_secs(5) && waited <= limit + Duration::from_secs(1),
+            "{waited:?}"
+        );
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::app::ConfigFile;
 use crate::assemble::{CONTRACT, Service, build};
+use crate::check::check;
 use crate::config::Config;
 use std::process::ExitCode;
 
@@ -18,6 +19,7 @@ pub struct Args {
 
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let config = Config::load(args.file.config.as_deref())?;
+    check(&config)?;
     let exit = colloquy_service_kit::run(&config.telemetry, &config.server, CONTRACT, |context| {
         build(&config, &args.services, context)
     })

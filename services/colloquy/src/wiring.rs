@@ -1,8 +1,8 @@
 //! Concrete backends: the one place that names them.
 
 use crate::config::Config;
-use colloquy_bus::{Bus, JetStreamBus, MemoryBus};
-use colloquy_coord::{Coord, MemoryCoord, RedisCoord};
+use colloquy_bus::{Bus, JetStreamBus, MemoryBus, NatsConfig};
+use colloquy_coord::{Coord, MemoryCoord, RedisConfig, RedisCoord};
 use colloquy_service_kit::run::connect_within;
 use colloquy_storage::{ControlStore, HistoryStore, MemoryStore};
 use colloquy_storage_pg::{PgOptions, PgStore};
@@ -11,8 +11,26 @@ use colloquy_types::{Error, Result, SystemClock};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a process waits for its stores before it gives up.
-const WAIT: Duration = Duration::from_secs(60);
+/// How long a process waits for each of its stores before it gives up.
+pub const WAIT: Duration = Duration::from_secs(60);
+
+/// Addresses that cannot be any.
+pub fn problems(config: &Config) -> Vec<Error> {
+    let given = |url: &str, checked: &dyn Fn(&str) -> Result<()>| match url {
+        "" => None,
+        url => checked(url).err(),
+    };
+    let postgres = |setting: &'static str| move |url: &str| colloquy_storage_pg::check_url(setting, url);
+    [
+        given(&config.postgres.url, &postgres("postgres.url")),
+        given(&config.postgres.owner_url, &postgres("postgres.owner_url")),
+        given(&config.redis.url, &|url| RedisConfig::new(url).validate()),
+        given(&config.nats.url, &|url| NatsConfig::new(url).validate()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
 
 /// The stores of a process.
 #[derive(Clone)]
@@ -23,14 +41,14 @@ pub struct Stores {
 }
 
 /// # Errors
-/// `DEPENDENCY` when the database does not answer in time.
-pub async fn stores(config: &Config) -> Result<Stores> {
+/// `DEPENDENCY` when the database does not answer within `wait`.
+pub async fn stores(config: &Config, wait: Duration) -> Result<Stores> {
     if !config.postgres.url.is_empty() {
         let options = PgOptions {
             max_connections: config.postgres.max_connections,
             ..PgOptions::new(&config.postgres.url)
         };
-        let store = Arc::new(connect_within("postgres", WAIT, || PgStore::connect(&options)).await?);
+        let store = Arc::new(connect_within("postgres", wait, || PgStore::connect(&options)).await?);
         return Ok(Stores {
             control: store.clone(),
             history: store.clone(),
@@ -51,22 +69,22 @@ pub async fn stores(config: &Config) -> Result<Stores> {
 }
 
 /// # Errors
-/// `DEPENDENCY` when Redis does not answer in time.
-pub async fn coord(config: &Config) -> Result<Arc<dyn Coord>> {
+/// `DEPENDENCY` when Redis does not answer within `wait`.
+pub async fn coord(config: &Config, wait: Duration) -> Result<Arc<dyn Coord>> {
     if config.redis.url.is_empty() {
         return Ok(Arc::new(MemoryCoord::new()));
     }
-    let connected = connect_within("redis", WAIT, || RedisCoord::connect(&config.redis.url)).await?;
+    let connected = connect_within("redis", wait, || RedisCoord::connect(&config.redis.url)).await?;
     Ok(Arc::new(connected))
 }
 
 /// # Errors
-/// `DEPENDENCY` when NATS does not answer in time.
-pub async fn bus(config: &Config) -> Result<Arc<dyn Bus>> {
+/// `DEPENDENCY` when NATS does not answer within `wait`.
+pub async fn bus(config: &Config, wait: Duration) -> Result<Arc<dyn Bus>> {
     if config.nats.url.is_empty() {
         return Ok(Arc::new(MemoryBus::new()));
     }
-    let connected = connect_within("nats", WAIT, || JetStreamBus::connect(&config.nats.url)).await?;
+    let connected = connect_within("nats", wait, || JetStreamBus::connect(&config.nats.url)).await?;
     Ok(Arc::new(connected))
 }
 
@@ -76,7 +94,7 @@ pub async fn bus(config: &Config) -> Result<Arc<dyn Bus>> {
 /// `DEPENDENCY` when the database does not answer, `INVALID_FIELD` when no owner is configured.
 pub async fn migrate(config: &Config) -> Result<()> {
     if config.postgres.url.is_empty() && config.postgres.owner_url.is_empty() {
-        return stores(config).await.map(|_| ());
+        return stores(config, WAIT).await.map(|_| ());
     }
     if config.postgres.owner_url.is_empty() {
         return Err(Error::invalid(

@@ -47,7 +47,10 @@ impl NatsConfig {
         })
     }
 
-    pub(super) fn validate(&self) -> Result<()> {
+    /// # Errors
+    /// `INVALID_FIELD` for a URL that is none or a prefix that does not fit.
+    pub fn validate(&self) -> Result<()> {
+        self.servers()?;
         let mut bytes = self.prefix.bytes();
         let first = bytes.next().is_some_and(|byte| byte.is_ascii_lowercase());
         if first && bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
@@ -89,7 +92,7 @@ mod tests {
         assert!(toml::from_str::<NatsConfig>("uri = 'nats://bus'").is_err());
         let prefix = |prefix: &str| NatsConfig {
             prefix: prefix.into(),
-            ..NatsConfig::default()
+            ..NatsConfig::new("nats://bus")
         };
         assert!(prefix("colloquy2").validate().is_ok());
         assert!(prefix("two.words").validate().is_err());
@@ -99,5 +102,7 @@ mod tests {
                 .is_ok()
         );
         assert!(NatsConfig::new("not a url").servers().is_err());
+        assert!(NatsConfig::new("nats://one:port").validate().is_err());
+        assert!(NatsConfig::new("http://one:4222").validate().is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! How Redis is reached.
 
-use colloquy_types::redacted_url;
+use colloquy_types::{Error, Result, redacted_url};
+use redis::Client;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -33,6 +34,19 @@ impl RedisConfig {
             ..Self::default()
         }
     }
+
+    /// # Errors
+    /// `INVALID_FIELD` for a URL that is none.
+    pub fn validate(&self) -> Result<()> {
+        self.client().map(|_| ())
+    }
+
+    pub(super) fn client(&self) -> Result<Client> {
+        Client::open(self.url.as_str()).map_err(|error| {
+            let message = format!("`{}` is not redis://host:port: {error}", redacted_url(&self.url));
+            Error::invalid("redis.url", message)
+        })
+    }
 }
 
 impl fmt::Debug for RedisConfig {
@@ -54,6 +68,21 @@ mod tests {
         let shown = format!("{:?}", RedisConfig::new("rediss://app:s3c@ret@cache:6379/1"));
         assert!(shown.contains("rediss://********@cache:6379/1"), "{shown}");
         assert!(!shown.contains("s3c"), "{shown}");
+    }
+
+    #[test]
+    fn a_url_that_is_none_is_refused_without_repeating_its_password() {
+        for url in [
+            "",
+            "foo",
+            "http://app:s3cret@cache",
+            "redis://app:s3cret@cache:port",
+        ] {
+            let refused = RedisConfig::new(url).validate().unwrap_err();
+            assert_eq!(refused.field.as_deref(), Some("redis.url"), "{url}");
+            assert!(!refused.message.contains("s3cret"), "{}", refused.message);
+        }
+        RedisConfig::new("redis://cache").validate().unwrap();
     }
 
     #[test]

@@ -14,7 +14,7 @@ use colloquy_types::queue::Lane;
 use colloquy_types::{AgentId, Error, Result, SessionId, TenantId, TurnId};
 use hints::{Listener, encode};
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, FromRedisValue, RedisError, ScriptInvocation};
+use redis::{FromRedisValue, RedisError, ScriptInvocation};
 use scripts::Scripts;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,8 +55,7 @@ impl RedisCoord {
     /// # Errors
     /// Those of `connect`.
     pub async fn open(config: &RedisConfig) -> Result<Self> {
-        let client = Client::open(config.url.as_str())
-            .map_err(|error| Error::invalid("redis.url", error.to_string()))?;
+        let client = config.client()?;
         let limit = Duration::from_millis(config.timeout_ms);
         let manager = ConnectionManagerConfig::new()
             .set_connection_timeout(Some(limit))

@@ -122,7 +122,7 @@ async fn settings_that_are_missing_are_named() {
     let mut config = Server::start([said("")]).await.config(Provider::Anthropic);
     config.api_key = String::new();
     let error = connect(&config).err().unwrap();
-    assert_eq!(error.to_string(), "set `model.api_key`");
+    assert_eq!(error.to_string(), "`model.api_key` is needed for this provider");
 }
 
 #[tokio::test]

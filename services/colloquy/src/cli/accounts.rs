@@ -9,7 +9,10 @@ use serde_json::json;
 #[derive(Debug, Subcommand)]
 pub enum Accounts {
     /// Create or replace a channel account; prints its secret, this once.
-    #[command(after_help = "Example: colloquy accounts put main-bot --channel telegram --agent default")]
+    #[command(
+        visible_alias = "create",
+        after_help = "Example: colloquy accounts put main-bot --channel telegram --agent default"
+    )]
     Put(PutArgs),
     /// All accounts, without their secrets.
     #[command(after_help = "Example: colloquy accounts list")]

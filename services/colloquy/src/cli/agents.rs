@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 pub enum Agents {
     /// Create or replace an agent.
     #[command(
+        visible_alias = "create",
         after_help = "Example: colloquy agents put support --profile openclaw --overrides '{\"dm_scope\":\"main\"}'"
     )]
     Put(PutArgs),

@@ -180,11 +180,12 @@ fn explain(error: anyhow::Error, options: &ClientOptions) -> anyhow::Error {
                 Code::DeadlineExceeded => 3,
                 _ => 1,
             };
+            // `session ses_… does not exist` names its kind already.
             let field = known
                 .field
                 .iter()
-                .map(|field| format!(" ({field})"))
-                .collect::<String>();
+                .filter(|field| !said.starts_with(field.as_str()));
+            let field = field.map(|field| format!(" ({field})")).collect::<String>();
             (code, format!("{reason}{field}: {said}"))
         }
     };
@@ -256,6 +257,44 @@ mod tests {
     fn other_errors_keep_their_reason() {
         let said = explain(Status::not_found("no such session").into(), &options("k")).to_string();
         assert_eq!(said, "NOT_FOUND: no such session");
+    }
+
+    #[test]
+    fn a_kind_that_the_message_names_is_not_said_twice() {
+        let mut error = Error::from(Status::not_found("session ses_1 does not exist"));
+        error.field = Some("session".into());
+        let said = explain(error.into(), &options("k")).to_string();
+        assert_eq!(said, "NOT_FOUND: session ses_1 does not exist");
+        let mut error = Error::from(Status::invalid_argument("is blank"));
+        error.field = Some("query".into());
+        let said = explain(error.into(), &options("k")).to_string();
+        assert!(said.ends_with(" (query): is blank"), "{said}");
+    }
+
+    #[test]
+    fn what_can_be_made_can_be_created_and_listed() {
+        use clap::Parser;
+        let create: &[&[&str]] = &[
+            &["tenants", "create", "Harbour Bikes"],
+            &["keys", "create", "worker", "--role", "agent"],
+            &["agents", "create", "default"],
+            &[
+                "accounts",
+                "create",
+                "bot",
+                "--channel",
+                "telegram",
+                "--agent",
+                "default",
+            ],
+        ];
+        for words in create {
+            let list = [words[0], "list"];
+            for line in [words, &list[..]] {
+                let line = [&["colloquy"], line].concat();
+                crate::app::App::try_parse_from(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"));
+            }
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::demo::script::Script;
 use crate::demo::target::{Stores, Target};
 use crate::demo::timeline::Timeline;
 use anyhow::Context;
+use colloquy_service_kit::shutdown::signal;
 use colloquy_service_kit::telemetry::{self, TelemetryConfig};
 use serde::Serialize;
 use serde_json::Value;
@@ -84,6 +85,23 @@ impl Summary {
 }
 
 pub async fn run(args: Args, json: bool) -> anyhow::Result<ExitCode> {
+    unless_stopped(whole(args, json)).await
+}
+
+/// A signal drops the work where it stands, and with it the processes that it started, which would outlive this one.
+async fn unless_stopped(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+    tokio::select! {
+        // First, so that the handlers are there before any process is.
+        biased;
+        name = signal() => {
+            eprintln!("{}: stopped in the middle of it", name?);
+            Ok(ExitCode::from(4))
+        }
+        done = work => done,
+    }
+}
+
+async fn whole(args: Args, json: bool) -> anyhow::Result<ExitCode> {
     telemetry::init(&TelemetryConfig {
         log: args.log.clone(),
         ..TelemetryConfig::default()
@@ -149,4 +167,61 @@ async fn play(
     worker.stop().await?;
     (summary.turns, summary.context) = tally.sums();
     Ok((summary, entries))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use std::time::Duration;
+
+    /// The process's state, `None` when it is gone.
+    fn state(process: u32) -> Option<char> {
+        let line = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        line.rsplit(')').next()?.trim_start().chars().next()
+    }
+
+    #[tokio::test]
+    async fn a_signal_ends_the_processes_that_were_started() {
+        let (send, started) = tokio::sync::oneshot::channel();
+        let work = async move {
+            let mut child = target::command(Path::new("/bin/sleep"), &[]).arg("600").spawn()?;
+            send.send(child.id().context("it runs")?).ok();
+            let own = std::process::id().to_string();
+            std::process::Command::new("kill")
+                .args(["-TERM", &own])
+                .status()?;
+            child.wait().await?;
+            Ok(ExitCode::SUCCESS)
+        };
+        let code = tokio::time::timeout(Duration::from_secs(60), unless_stopped(work)).await;
+        assert_eq!(
+            format!("{:?}", code.unwrap().unwrap()),
+            format!("{:?}", ExitCode::from(4))
+        );
+        let process = started.await.unwrap();
+        let ended = async {
+            while !matches!(state(process), None | Some('Z')) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), ended)
+            .await
+            .expect("it is ended");
+    }
+
+    #[test]
+    fn settings_of_the_shell_reach_no_process() {
+        // What is in this process's environment under the product's prefix, if anything, and nothing else.
+        let command = target::command(Path::new("/bin/true"), &[("COLLOQUY_X".into(), "1".into())]);
+        let changes: Vec<_> = command.as_std().get_envs().collect();
+        let removed: Vec<_> = changes
+            .iter()
+            .filter(|(_, value)| value.is_none())
+            .map(|(name, _)| *name)
+            .collect();
+        let own = colloquy_service_kit::config::own_variables();
+        assert_eq!(removed.len(), own.len());
+        assert!(own.iter().all(|name| removed.contains(&name.as_os_str())));
+    }
 }

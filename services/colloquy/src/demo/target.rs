@@ -6,6 +6,7 @@ use crate::embedded;
 use anyhow::{Context, bail};
 use colloquy_client::{Addresses, Client};
 use colloquy_service_kit::Running;
+use colloquy_service_kit::config::own_variables;
 use std::net::TcpListener;
 use std::process::Stdio;
 use std::str::FromStr;
@@ -183,8 +184,12 @@ fn environment(config: &Config, log: &str, url: &dyn Fn(&str) -> String) -> Vec<
     variables
 }
 
-fn command(program: &std::path::Path, environment: &[(String, String)]) -> Command {
+/// Settings of the shell that this was started from are of another installation: they must not reach the processes.
+pub fn command(program: &std::path::Path, environment: &[(String, String)]) -> Command {
     let mut command = Command::new(program);
+    for name in own_variables() {
+        command.env_remove(name);
+    }
     command.envs(environment.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::null()).kill_on_drop(true);
     command
