@@ -49,10 +49,8 @@ pub fn spawn(name: &'static str, listener: TcpListener, router: Router, shutdown
             };
             match accepted {
                 Ok((stream, _)) => {
-                    let _ = stop.spawn(
-                        "http connection",
-                        connection(stream, router.clone(), stop.clone()),
-                    );
+                    let served = connection(stream, router.clone(), stop.clone());
+                    stop.spawn("http connection", served);
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot take a connection");
