@@ -54,7 +54,7 @@ async fn control(f: &Fixture, tenant: TenantId) {
     f.store.put_account(&account).await.unwrap();
 }
 
-/// Answered turns, a delivery, a compaction under way, and a turn under way with something staged.
+/// Answered turns, a delivery, a compaction under way, and a turn under way with something staged and a context built.
 async fn conversation(f: &Fixture, tenant: TenantId) {
     let talk = f.talk_of(tenant, "default", "1");
     for text in ["one", "two"] {
@@ -84,6 +84,24 @@ async fn conversation(f: &Fixture, tenant: TenantId) {
     talk.say("four").await;
     let turn = talk.run().await;
     talk.stage(&turn, 1, &["a step"]).await.unwrap();
+    counts(f, tenant, &turn).await;
+}
+
+/// The receipt of a build, and how far its counts are off.
+async fn counts(f: &Fixture, tenant: TenantId, turn: &ClaimedTurn) {
+    let receipt = NewReceipt {
+        tenant,
+        turn: turn.turn,
+        fence: turn.fence,
+        marks: None,
+        body: b"{}".to_vec(),
+    };
+    f.store.keep_receipt(&receipt).await.unwrap();
+    let key = CalibrationKey {
+        model: "gpt-4o".to_owned(),
+        tokenizer: "o200k".to_owned(),
+    };
+    assert!(f.store.put_calibration(tenant, &key, b"{}", 0).await.unwrap());
 }
 
 async fn memories(f: &Fixture, tenant: TenantId) {
