@@ -132,10 +132,12 @@ static DISTRIBUTED: LazyLock<Option<Distributed>> = LazyLock::new(|| {
     started.join().unwrap()
 });
 
-/// Redis and NATS of its own: what another test forgets or consumes there is none of ours.
+/// Redis and NATS that no other process uses now: what another consumes there is none of ours. Where each test is a
+/// process of its own, they are one pair for all that come one after the other.
 async fn start_apart() -> Option<Distributed> {
     let postgres = servers::database().await?;
-    let name = |kind: &str| format!("{kind}apart{}", std::process::id());
+    let slot = std::env::var("NEXTEST_TEST_GLOBAL_SLOT").unwrap_or_else(|_| "0".into());
+    let name = |kind: &str| format!("{kind}apart{slot}");
     let mut config = embedded::config();
     config.postgres.owner_url.clone_from(&postgres);
     config.postgres.url = postgres;
