@@ -73,14 +73,8 @@ async fn compare(test: &str, arguments: &[&str]) {
         assert_eq!(one, other, "message {place}");
     }
     assert_eq!(here.lines().count(), there.lines().count());
-    for count in [
-        "accepted",
-        "turns",
-        "committed",
-        "entries",
-        "deliveries",
-        "memories",
-    ] {
+    // Not memories: which of two like facts stands depends on where the extraction came by.
+    for count in ["accepted", "turns", "committed", "entries", "deliveries"] {
         assert_eq!(embedded[count], distributed[count], "{count}");
     }
 }

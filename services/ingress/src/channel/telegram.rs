@@ -230,13 +230,12 @@ mod tests {
     fn what_is_no_message_is_ignored_and_what_is_no_update_is_refused() {
         let poll = json!({"update_id": 1, "poll": {}}).to_string();
         assert!(matches!(normalise(poll.as_bytes()), Ok(Received::Ignored(_))));
-        for body in [
-            &b"{"[..],
-            b"[]",
-            b"{\"message\":{}}",
-            b"{\"update_id\":1,\"message\":{}}",
-            b"\xff\xfe",
-        ] {
+        let chatless = normalise(b"{\"update_id\":1,\"message\":{}}");
+        let Ok(Received::Unusable(error)) = chatless else {
+            panic!("{chatless:?}");
+        };
+        assert_eq!(error.field.as_deref(), Some("message.chat.id"));
+        for body in [&b"{"[..], b"[]", b"{\"message\":{}}", b"\xff\xfe"] {
             assert_eq!(
                 normalise(body).unwrap_err().reason,
                 Reason::InvalidField,
