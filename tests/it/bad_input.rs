@@ -131,8 +131,7 @@ async fn a_body_that_is_too_large_is_refused_as_soon_as_it_is(server: Server) {
     );
     let mut connection = TcpStream::connect(host).await.unwrap();
     connection.write_all(head.as_bytes()).await.unwrap();
-    // No more than the server reads before it knows: what it leaves unread could reset the connection.
-    connection.write_all(&vec![b' '; (2 << 20) + 1]).await.unwrap();
+    // Nothing of the body: the server knows its length.
     let mut answer = [0; 12];
     let read = tokio::time::timeout(Duration::from_secs(10), connection.read_exact(&mut answer)).await;
     read.expect("an answer before the whole body").unwrap();

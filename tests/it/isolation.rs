@@ -91,6 +91,13 @@ async fn a_tenant_is_invisible_to_another_in_every_method(server: Server) {
             .into_inner()
             .turn
             .unwrap();
+        // Leaves a receipt.
+        let build = v1::BuildContextRequest {
+            subject: Some(v1::build_context_request::Subject::TurnId(turn.turn_id.clone())),
+            fence: turn.fence,
+            ..Default::default()
+        };
+        worker.build_context(&build).await.unwrap();
         sessions.push((session, memory.memory_id, job.job_id, turn));
     }
     let (session, memory, job, turn) = sessions[0].clone();
@@ -178,6 +185,16 @@ async fn history(
         ..Default::default()
     };
     foreign.hidden("BuildContext", worker.history().build_context(of_turn).await);
+    let receipt = v1::GetReceiptRequest {
+        turn_id: turn.turn_id.clone(),
+        build: 0,
+    };
+    foreign.hidden("GetReceipt", api.get_receipt(receipt).await);
+    let rebuild = v1::RebuildContextRequest {
+        turn_id: turn.turn_id.clone(),
+        build: 0,
+    };
+    foreign.hidden("RebuildContext", api.rebuild_context(rebuild).await);
     let stage = v1::StageEntriesRequest {
         turn_id: turn.turn_id.clone(),
         fence: turn.fence,

@@ -185,6 +185,7 @@ fn one_tls_provider_is_in_the_tree() {
 const BOTH_WAYS: &[&str] = &[
     "accounts",
     "bad_input",
+    "context",
     "contract",
     "internal",
     "isolation",

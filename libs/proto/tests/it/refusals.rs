@@ -171,6 +171,6 @@ fn an_unknown_job_of_an_entry_keeps_its_kind_of_resource() {
     let error = EntryBody::try_from(body).unwrap_err();
     assert_eq!(
         (error.reason, error.field.as_deref()),
-        (Reason::NotFound, Some("job id"))
+        (Reason::NotFound, Some("job"))
     );
 }

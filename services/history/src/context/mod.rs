@@ -12,7 +12,7 @@ use crate::policies::{Known, Policies};
 use colloquy_context::build::LastCall;
 use colloquy_context::tokens::anchor::Anchor;
 use colloquy_context::{
-    BuildInput, BuildOptions, Built, Format, Moves, Tokenizer, Watermarks, build, count_message,
+    BuildInput, BuildOptions, Built, Counter, Format, Moves, Tokenizer, Watermarks, build, count_message,
     count_overhead,
 };
 use colloquy_proto::v1;
@@ -198,19 +198,19 @@ pub fn format_of(format: v1::ContextFormat) -> Format {
 }
 
 pub fn count_tokens(request: v1::CountTokensRequest) -> Result<v1::CountTokensResponse> {
-    let tokenizer = Tokenizer::for_model(&request.model);
+    let counter = Counter::for_model(&request.model);
     let mut tokens: Vec<u32> = request
         .texts
         .iter()
-        .map(|text| tokenizer.count_text(text))
+        .map(|text| counter.tokenizer.count_text(text))
         .collect();
     for (index, message) in request.messages.into_iter().enumerate() {
         let message =
             Message::try_from(message).map_err(|error| error.within(&format!("messages[{index}]")))?;
-        tokens.push(count_message(&message, tokenizer));
+        tokens.push(counter.message(&message));
     }
     Ok(v1::CountTokensResponse {
         tokens,
-        tokenizer: tokenizer.name().to_owned(),
+        tokenizer: counter.tokenizer.name().to_owned(),
     })
 }

@@ -100,11 +100,12 @@ async fn window(
     place: &TurnPlace,
     receipt: &Receipt,
 ) -> Result<Vec<Entry>> {
-    let Some(head) = receipt.head else {
+    // The summary was written behind the entries it keeps.
+    let Some(end) = receipt.head.max(receipt.compaction) else {
         return Ok(Vec::new());
     };
     let window = store
-        .window(tenant, place.transcript, place.branch, Some(head))
+        .window(tenant, place.transcript, place.branch, Some(end))
         .await?;
     let mut entries: Vec<Entry> = window.entries.into_iter().chain(window.summary).collect();
     entries.sort_by_key(|entry| entry.seq);
