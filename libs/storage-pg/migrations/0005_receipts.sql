@@ -13,6 +13,7 @@ CREATE TABLE history.receipts (
     FOREIGN KEY (tenant, turn) REFERENCES history.turns (tenant, id)
 );
 CREATE INDEX receipts_session ON history.receipts (tenant, session, at, build);
+CREATE INDEX receipts_reported ON history.receipts (tenant, session, at, build) WHERE reported IS NOT NULL;
 
 CREATE TABLE history.calibrations (
     tenant    uuid NOT NULL,

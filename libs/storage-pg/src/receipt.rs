@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::hot::Reply;
 use crate::{PgStore, Tx};
 use async_trait::async_trait;
-use colloquy_storage::{CalibrationKey, NewReceipt, Receipt, Receipts, StoredCalibration, TurnPlace};
+use colloquy_storage::{CalibrationKey, NewReceipt, Receipt, Receipts, Recent, StoredCalibration, TurnPlace};
 use colloquy_types::{BranchId, Fence, Result, SessionId, TenantId, TranscriptId, TurnId, UnixMillis};
 use sqlx::FromRow;
 use uuid::Uuid;
@@ -35,8 +35,14 @@ impl Receipts for PgStore {
         Ok(get(&mut self.read(tenant).await?, tenant, turn, build).await?)
     }
 
-    async fn last_receipts(&self, tenant: TenantId, session: SessionId, limit: u32) -> Result<Vec<Receipt>> {
-        Ok(last(&mut self.read(tenant).await?, tenant, session, limit).await?)
+    async fn last_receipts(
+        &self,
+        tenant: TenantId,
+        session: SessionId,
+        which: Recent,
+        limit: u32,
+    ) -> Result<Vec<Receipt>> {
+        Ok(last(&mut self.read(tenant).await?, tenant, session, which, limit).await?)
     }
 
     async fn turn_place(&self, tenant: TenantId, turn: TurnId) -> Result<Option<TurnPlace>> {
@@ -104,9 +110,23 @@ async fn get(
     Ok(found.map(Into::into))
 }
 
-async fn last(tx: &mut Tx, tenant: TenantId, session: SessionId, limit: u32) -> Result<Vec<Receipt>, Fault> {
-    let sql = "/* last_receipts */ SELECT turn, session, build, fence, body, reported, at FROM receipts \
-               WHERE tenant = $1 AND session = $2 ORDER BY at DESC, build DESC LIMIT $3";
+async fn last(
+    tx: &mut Tx,
+    tenant: TenantId,
+    session: SessionId,
+    which: Recent,
+    limit: u32,
+) -> Result<Vec<Receipt>, Fault> {
+    let sql = match which {
+        Recent::All => {
+            "/* last_receipts */ SELECT turn, session, build, fence, body, reported, at FROM receipts \
+             WHERE tenant = $1 AND session = $2 ORDER BY at DESC, build DESC LIMIT $3"
+        }
+        Recent::Reported => {
+            "/* last_receipts */ SELECT turn, session, build, fence, body, reported, at FROM receipts \
+             WHERE tenant = $1 AND session = $2 AND reported IS NOT NULL ORDER BY at DESC, build DESC LIMIT $3"
+        }
+    };
     let query = sqlx::query_as::<_, ReceiptRow>(sql)
         .bind(tenant.0)
         .bind(session.0);

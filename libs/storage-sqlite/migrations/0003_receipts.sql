@@ -13,6 +13,7 @@ CREATE TABLE receipts (
     FOREIGN KEY (tenant, turn) REFERENCES turns (tenant, id)
 ) WITHOUT ROWID;
 CREATE INDEX receipts_session ON receipts (tenant, session, at, build);
+CREATE INDEX receipts_reported ON receipts (tenant, session, at, build) WHERE reported IS NOT NULL;
 
 CREATE TABLE calibrations (
     tenant    BLOB NOT NULL,

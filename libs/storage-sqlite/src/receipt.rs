@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::turn::{confirm, held};
 use crate::{SqliteStore, Tx, block};
 use async_trait::async_trait;
-use colloquy_storage::{CalibrationKey, NewReceipt, Receipt, Receipts, StoredCalibration, TurnPlace};
+use colloquy_storage::{CalibrationKey, NewReceipt, Receipt, Receipts, Recent, StoredCalibration, TurnPlace};
 use colloquy_types::{BranchId, Fence, Result, Seq, SessionId, TenantId, TranscriptId, TurnId, UnixMillis};
 use sqlx::FromRow;
 use uuid::Uuid;
@@ -27,8 +27,14 @@ impl Receipts for SqliteStore {
         Ok(get(&mut self.read().await?, tenant, turn, build).await?)
     }
 
-    async fn last_receipts(&self, tenant: TenantId, session: SessionId, limit: u32) -> Result<Vec<Receipt>> {
-        Ok(last(&mut self.read().await?, tenant, session, limit).await?)
+    async fn last_receipts(
+        &self,
+        tenant: TenantId,
+        session: SessionId,
+        which: Recent,
+        limit: u32,
+    ) -> Result<Vec<Receipt>> {
+        Ok(last(&mut self.read().await?, tenant, session, which, limit).await?)
     }
 
     async fn turn_place(&self, tenant: TenantId, turn: TurnId) -> Result<Option<TurnPlace>> {
@@ -117,9 +123,23 @@ async fn get(
     Ok(found.map(Into::into))
 }
 
-async fn last(tx: &mut Tx, tenant: TenantId, session: SessionId, limit: u32) -> Result<Vec<Receipt>, Fault> {
-    let sql = "/* last_receipts */ SELECT turn, session, build, fence, body, reported, at FROM receipts \
-               WHERE tenant = ? AND session = ? ORDER BY at DESC, build DESC LIMIT ?";
+async fn last(
+    tx: &mut Tx,
+    tenant: TenantId,
+    session: SessionId,
+    which: Recent,
+    limit: u32,
+) -> Result<Vec<Receipt>, Fault> {
+    let sql = match which {
+        Recent::All => {
+            "/* last_receipts */ SELECT turn, session, build, fence, body, reported, at FROM receipts \
+             WHERE tenant = ? AND session = ? ORDER BY at DESC, build DESC LIMIT ?"
+        }
+        Recent::Reported => {
+            "/* last_receipts */ SELECT turn, session, build, fence, body, reported, at FROM receipts \
+             WHERE tenant = ? AND session = ? AND reported IS NOT NULL ORDER BY at DESC, build DESC LIMIT ?"
+        }
+    };
     let query = sqlx::query_as::<_, ReceiptRow>(sql)
         .bind(tenant.0)
         .bind(session.0);

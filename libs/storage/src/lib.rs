@@ -41,7 +41,7 @@ pub use key::{ApiKey, ApiKeys};
 pub use memory::{
     Extraction, Memories, Memory, MemoryFilter, MemoryKind, MemoryOp, MemoryScope, Watermark, WatermarkKey,
 };
-pub use receipt::{CalibrationKey, NewReceipt, Receipt, Receipts, StoredCalibration, TurnPlace};
+pub use receipt::{CalibrationKey, NewReceipt, Receipt, Receipts, Recent, StoredCalibration, TurnPlace};
 pub use session::{Counters, Session, SessionFilter, SessionPatch, Sessions};
 pub use tenant::{Tenant, Tenants};
 pub use transcript::{Branch, EntryPage, Marks, Order, Transcripts, Window};

@@ -42,6 +42,14 @@ pub struct TurnPlace {
     pub has_ended: bool,
 }
 
+/// Which of a session's receipts are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recent {
+    All,
+    /// Those whose prompt the provider counted.
+    Reported,
+}
+
 /// Names a calibration within the tenant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CalibrationKey {
@@ -72,7 +80,13 @@ pub trait Receipts: Send + Sync {
     ) -> Result<Option<Receipt>>;
 
     /// Of all turns of the session, newest first, at most `limit`.
-    async fn last_receipts(&self, tenant: TenantId, session: SessionId, limit: u32) -> Result<Vec<Receipt>>;
+    async fn last_receipts(
+        &self,
+        tenant: TenantId,
+        session: SessionId,
+        which: Recent,
+        limit: u32,
+    ) -> Result<Vec<Receipt>>;
 
     async fn turn_place(&self, tenant: TenantId, turn: TurnId) -> Result<Option<TurnPlace>>;
 

@@ -5,7 +5,7 @@
 use colloquy_context::tokens::anchor::Measured;
 use colloquy_context::tokens::calibrate::{Calibration, Observation};
 use colloquy_context::{Receipt, Tokenizer};
-use colloquy_storage::{CalibrationKey, HistoryStore, StoredCalibration};
+use colloquy_storage::{CalibrationKey, HistoryStore, Recent, StoredCalibration};
 use colloquy_types::{Result, SessionId, TenantId};
 use moka::future::Cache;
 use std::sync::Arc;
@@ -16,8 +16,6 @@ use tokio::sync::mpsc;
 const FRESH: Duration = Duration::from_secs(10);
 /// Sessions that wait to be learned from; more are not.
 const BACKLOG: usize = 1_024;
-/// Receipts of a session that are looked through for two that the provider counted.
-const LOOKED_THROUGH: u32 = 16;
 
 /// The states this replica knows, and the sessions to learn from.
 #[derive(Clone)]
@@ -78,12 +76,14 @@ impl Calibrations {
     }
 
     async fn learn(&self, tenant: TenantId, session: SessionId) -> Result<()> {
-        let stored = self.store.last_receipts(tenant, session, LOOKED_THROUGH).await?;
-        let counted = stored.iter().filter_map(|stored| {
+        let stored = self
+            .store
+            .last_receipts(tenant, session, Recent::Reported, 2)
+            .await?;
+        let mut counted = stored.iter().filter_map(|stored| {
             let receipt: Receipt = serde_json::from_slice(&stored.body).ok()?;
             Some((receipt, u32::try_from(stored.reported?).ok()?))
         });
-        let mut counted = counted.take(2);
         let (Some((after, after_reported)), Some((before, before_reported))) =
             (counted.next(), counted.next())
         else {

@@ -45,7 +45,11 @@ pub async fn builds_of_a_turn_count_from_one(f: &Fixture) {
         f.store.keep_receipt(&receipt(&talk, &next, "n1")).await.unwrap(),
         1
     );
-    let recent = f.store.last_receipts(talk.tenant, turn.session, 2).await.unwrap();
+    let recent = f
+        .store
+        .last_receipts(talk.tenant, turn.session, Recent::All, 2)
+        .await
+        .unwrap();
     let bodies: Vec<&[u8]> = recent.iter().map(|receipt| receipt.body.as_slice()).collect();
     assert_eq!(bodies, [&b"n1"[..], &b"b3"[..]]);
 }
@@ -76,7 +80,7 @@ pub async fn only_the_holder_keeps_receipts(f: &Fixture) {
     );
     assert!(
         f.store
-            .last_receipts(stranger, turn.session, 9)
+            .last_receipts(stranger, turn.session, Recent::All, 9)
             .await
             .unwrap()
             .is_empty()
@@ -101,6 +105,12 @@ pub async fn a_commit_notes_what_the_provider_counted(f: &Fixture) {
         found.unwrap().unwrap().reported
     };
     assert_eq!((reported(1).await, reported(2).await), (None, Some(1_234)));
+    let recent = f
+        .store
+        .last_receipts(talk.tenant, turn.session, Recent::Reported, 9)
+        .await;
+    let builds: Vec<u32> = recent.unwrap().iter().map(|receipt| receipt.build).collect();
+    assert_eq!(builds, [2]);
 }
 
 pub async fn a_turns_place_is_known_before_and_after_its_end(f: &Fixture) {

@@ -3,11 +3,8 @@
 use super::subject::Subject;
 use colloquy_context::Receipt;
 use colloquy_context::tokens::anchor::Measured;
-use colloquy_storage::HistoryStore;
+use colloquy_storage::{HistoryStore, Recent};
 use colloquy_types::{Result, TenantId, UnixMillis};
-
-/// Receipts that are looked through for one whose prompt the provider counted.
-const LOOKED_THROUGH: u32 = 8;
 
 #[derive(Default)]
 pub struct Past {
@@ -27,35 +24,29 @@ impl Past {
         subject: &Subject,
         model: &str,
     ) -> Result<Self> {
-        let stored = store
-            .last_receipts(tenant, subject.session, LOOKED_THROUGH)
-            .await?;
-        let last_call = stored.first().map(|receipt| receipt.at);
-        // A receipt that this version cannot read is one of another version: it tells nothing.
-        let mut read = stored.iter().map(|stored| {
-            let receipt = serde_json::from_slice::<Receipt>(&stored.body).ok();
-            (receipt, stored.reported)
-        });
-        let first = read.next();
-        let branch = &subject.window.branch;
+        let last = |which| store.last_receipts(tenant, subject.session, which, 1);
+        let (all, reported) = tokio::join!(last(Recent::All), last(Recent::Reported));
+        let (all, reported) = (all?, reported?);
+        let branch = subject.window.branch.branch;
         let compaction = subject.window.summary.as_ref().map(|summary| summary.seq);
-        let valid = |receipt: &Receipt| {
-            receipt.model == model
-                && receipt.branch == Some(branch.branch)
-                && receipt.compaction == compaction
-        };
-        let measured = first.iter().cloned().chain(read).find_map(|(receipt, reported)| {
-            let receipt = receipt.filter(valid)?;
-            let reported = u32::try_from(reported?).ok()?;
+        let measured = reported.first().and_then(|stored| {
+            let receipt = read(stored).filter(|receipt| {
+                receipt.model == model && receipt.branch == Some(branch) && receipt.compaction == compaction
+            })?;
             Some(Measured {
-                reported,
+                reported: u32::try_from(stored.reported?).ok()?,
                 counted: receipt.tokens.total(),
             })
         });
         Ok(Self {
-            previous: first.and_then(|(receipt, _)| receipt),
+            previous: all.first().and_then(read),
             measured,
-            last_call,
+            last_call: all.first().map(|stored| stored.at),
         })
     }
+}
+
+/// None for one of another version: it tells nothing.
+fn read(stored: &colloquy_storage::Receipt) -> Option<Receipt> {
+    serde_json::from_slice(&stored.body).ok()
 }
