@@ -1,11 +1,13 @@
 //! `colloquy dev`: everything in one process on SQLite, ready to be talked to.
 
+use crate::cli::Refused;
 use crate::config::Config;
 use crate::embedded;
 use anyhow::{Context, bail};
 use colloquy_client::{Client, v1};
 use colloquy_service_kit::shutdown::signal;
 use colloquy_service_kit::telemetry;
+use colloquy_types::Error;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -38,13 +40,13 @@ struct Secrets {
 }
 
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    std::fs::create_dir_all(&args.data).with_context(|| format!("cannot make {}", args.data.display()))?;
+    make_private(&args.data).with_context(|| format!("cannot make {}", args.data.display()))?;
     let _lock = lock(&args.data)?;
     let file = args.data.join("keys.json");
     let known = read(&file)?;
     let config = config(&args, known.as_ref());
     telemetry::init(&config.telemetry);
-    let running = embedded::start_all(&config).await?;
+    let running = embedded::start_all(&config).await.map_err(by_option)?;
     let secrets = match known {
         Some(secrets) => secrets,
         None => {
@@ -62,6 +64,33 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::from(4)
     })
+}
+
+/// Names the option behind a setting that does not work.
+fn by_option(error: Error) -> anyhow::Error {
+    let option = match error.field.as_deref() {
+        Some("server.grpc_listen") => "--grpc",
+        Some("server.http_listen") => "--http",
+        _ => return error.into(),
+    };
+    let message = format!(
+        "{}: choose another address with {option}, or stop what listens there",
+        error.message
+    );
+    Refused {
+        message,
+        exit_code: 2,
+    }
+    .into()
+}
+
+/// For its owner only: keys and conversations are in it.
+fn make_private(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
 }
 
 /// Two servers on one folder would not hear of each other's turns. The lock goes with the process, however it ends.

@@ -102,8 +102,12 @@ pub async fn healthcheck(args: &HealthArgs) -> anyhow::Result<ExitCode> {
         .context("use http://host:port")?;
     let answer = tokio::time::timeout(Duration::from_secs(3), get(host, path))
         .await
-        .context("no answer in 3 s")?;
-    let answer = answer.with_context(|| format!("cannot reach {url}"))?;
+        .map_err(|_| Error::unavailable(format!("{url}: no answer in 3 s")))?;
+    let answer = answer.map_err(|error| {
+        Error::unavailable(format!(
+            "cannot reach {url}: {error} (`server.admin_listen`; `dev` has none)"
+        ))
+    })?;
     if !answer.starts_with("HTTP/1.1 200") {
         bail!("not ready: {}", answer.lines().next().unwrap_or_default());
     }

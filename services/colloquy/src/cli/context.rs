@@ -3,7 +3,8 @@
 use super::output::{Output, Row};
 use super::overrides;
 use super::sessions::find;
-use anyhow::{Context, bail};
+use super::usage;
+use anyhow::Context;
 use clap::ValueEnum;
 use colloquy_client::{BuiltContext, Client, v1};
 use colloquy_context::receipt::Diff;
@@ -29,6 +30,9 @@ pub struct Args {
     /// The model's name: its past calls correct the counts.
     #[arg(long, default_value = "", hide_default_value = true)]
     model: String,
+    /// Tokens of the system prompt and the tool schemas.
+    #[arg(long, default_value_t = 0, hide_default_value = true, value_name = "TOKENS")]
+    overhead: u32,
     /// Compare with the last build of this turn.
     #[arg(long, value_name = "TURN", conflicts_with = "policy")]
     diff: Option<String>,
@@ -70,52 +74,83 @@ pub async fn run(client: &Client, out: &Output, args: Args) -> anyhow::Result<()
         return preview(client, out, &args, &overrides(policy)?).await;
     }
     let [session] = args.sessions.as_slice() else {
-        bail!("one session at a time, or several with --policy");
+        return Err(usage("one session at a time, or several with --policy"));
     };
-    let (_, built) = build(client, &args, session, "").await?;
+    if let Some(turn) = &args.diff {
+        return compare(client, out, &args, session, turn).await;
+    }
+    let (found, built) = build(client, &args, session, "", 0).await?;
     let receipt = receipt(&built)?;
-    match &args.diff {
-        Some(turn) => {
-            let asked = v1::GetReceiptRequest {
-                turn_id: turn.clone(),
-                build: 0,
-            };
-            let then = client.history().get_receipt(asked).await?.into_inner();
-            let then: Receipt =
-                serde_json::from_str(&then.receipt_json).context("the receipt cannot be read")?;
-            let changed = diff(&then, &receipt);
-            if out.json {
-                out.one(&serde_json::to_value(&changed)?, &[]);
-            } else {
-                show_diff(out, &changed);
-            }
-        }
-        None if args.body => out.next(
-            &serde_json::from_slice(&built.body)?,
-            &String::from_utf8_lossy(&built.body),
-        ),
-        None => show(out, &built, &receipt)?,
+    if args.body {
+        let body = serde_json::from_slice(&built.body)?;
+        out.next(&body, &String::from_utf8_lossy(&built.body));
+    } else {
+        show(out, &built, &receipt)?;
+        waiting(out, &found);
     }
     Ok(())
 }
 
-/// A session's id and its context under the policy in force, or with fields of it changed.
+/// What waits is no entry yet.
+fn waiting(out: &Output, session: &v1::Session) {
+    if session.waiting > 0 {
+        let count = session.waiting;
+        out.note(&format!(
+            "{count} more turns wait: what they say is not part of this."
+        ));
+    }
+}
+
+/// Against the last build of a turn, in that build's terms.
+async fn compare(
+    client: &Client,
+    out: &Output,
+    args: &Args,
+    session: &str,
+    turn: &str,
+) -> anyhow::Result<()> {
+    let asked = v1::GetReceiptRequest {
+        turn_id: turn.to_owned(),
+        build: 0,
+    };
+    let then = client.history().get_receipt(asked).await?.into_inner();
+    let then: Receipt = serde_json::from_str(&then.receipt_json).context("the receipt cannot be read")?;
+    let (_, built) = build(client, args, session, "", then.tokens.overhead).await?;
+    let changed = diff(&then, &receipt(&built)?);
+    if out.json {
+        out.one(&serde_json::to_value(&changed)?, &[]);
+    } else {
+        show_diff(out, &changed);
+    }
+    Ok(())
+}
+
+/// A session and its context under the policy in force, or with fields of it changed.
 async fn build(
     client: &Client,
     args: &Args,
     session: &str,
     policy: &str,
-) -> anyhow::Result<(String, BuiltContext)> {
-    let id = find(client, session).await?.session_id;
+    overhead: u32,
+) -> anyhow::Result<(v1::Session, BuiltContext)> {
+    let found = find(client, session).await?;
+    if found.head_seq == 0 {
+        let waiting = found.waiting + found.running;
+        return Err(usage(format!(
+            "nothing has been answered in this session yet ({waiting} turns wait or run): there is no context to show"
+        )));
+    }
+    let id = found.session_id.clone();
     let request = v1::BuildContextRequest {
-        subject: Some(v1::build_context_request::Subject::SessionId(id.clone())),
+        subject: Some(v1::build_context_request::Subject::SessionId(id)),
+        overhead_tokens: overhead.max(args.overhead),
         window_tokens: args.window,
         format: v1::ContextFormat::from(args.provider).into(),
         model: args.model.clone(),
         policy_json: policy.to_owned(),
         ..Default::default()
     };
-    Ok((id, client.build_context(&request).await?))
+    Ok((found, client.build_context(&request).await?))
 }
 
 fn receipt(built: &BuiltContext) -> anyhow::Result<Receipt> {
@@ -130,7 +165,7 @@ fn show(out: &Output, built: &BuiltContext, receipt: &Receipt) -> anyhow::Result
             "reserve_tokens": header.reserve_tokens, "expected_tokens": header.expected_tokens,
             "tokens_in": header.tokens_in, "tokens_out": header.tokens_out, "messages": header.messages,
             "sha256": header.sha256, "rows": serde_json::to_value(rows(receipt))?,
-            "receipt": serde_json::from_str::<Value>(&header.receipt_json)?});
+            "repairs": serde_json::to_value(&receipt.repairs)?});
         out.one(&json, &[]);
         return Ok(());
     }
@@ -166,9 +201,16 @@ fn show(out: &Output, built: &BuiltContext, receipt: &Receipt) -> anyhow::Result
         (Value::Null, cells)
     };
     let header = ["SEGMENT", "ENTRIES", "ACTION", "TOKENS", "REASON"];
-    out.list(&header, rows(receipt).into_iter().map(row).collect());
-    out.note("");
-    out.note("Tokens in brackets are not sent.");
+    let rows: Vec<_> = rows(receipt)
+        .into_iter()
+        .filter(|row| row.entries > 0 || row.tokens > 0)
+        .collect();
+    let left_out = rows.iter().any(|row| !row.is_shown);
+    out.list(&header, rows.into_iter().map(row).collect());
+    if left_out {
+        out.note("");
+        out.note("Tokens in brackets are not sent.");
+    }
     Ok(())
 }
 
@@ -193,7 +235,11 @@ fn show_diff(out: &Output, diff: &Diff) {
     };
     out.list(
         &["PART", "BEFORE", "AFTER", "TOKENS"],
-        diff.tokens.iter().map(part).collect(),
+        diff.tokens
+            .iter()
+            .filter(|change| change.before + change.after > 0)
+            .map(part)
+            .collect(),
     );
     out.note("");
     let name = |action: Option<colloquy_context::receipt::Action>| {
@@ -220,8 +266,9 @@ async fn preview(client: &Client, out: &Output, args: &Args, policy: &str) -> an
     let (mut rows, mut total) = (Vec::new(), 0);
     let mut last = None;
     for session in &args.sessions {
-        let (id, now) = build(client, args, session, "").await?;
-        let (_, then) = build(client, args, session, policy).await?;
+        let (found, now) = build(client, args, session, "", 0).await?;
+        let (_, then) = build(client, args, session, policy, 0).await?;
+        let id = found.session_id;
         let changed = diff(&receipt(&now)?, &receipt(&then)?);
         total += changed.tokens_added();
         let (before, after) = (&now.header, &then.header);
@@ -248,10 +295,10 @@ async fn preview(client: &Client, out: &Output, args: &Args, policy: &str) -> an
     let header = [
         "SESSION",
         "DECISION",
-        "THEN",
+        "WITH IT",
         "TOKENS",
-        "THEN",
-        "MORE",
+        "WITH IT",
+        "CHANGE",
         "SHORTENED",
     ];
     out.list(&header, rows);

@@ -17,7 +17,6 @@ mod send;
 mod sessions;
 mod tenants;
 
-use anyhow::Context;
 use clap::Subcommand;
 use colloquy_client::{Client, Error};
 use output::Output;
@@ -108,6 +107,11 @@ pub async fn run(command: ClientCommand, options: &ClientOptions) -> anyhow::Res
         }
         .into());
     }
+    if options.url.starts_with("https://") {
+        let message = "this program speaks plain HTTP/2: reach the server inside its network, or through a proxy that \
+                       ends TLS on your side";
+        return Err(usage(message));
+    }
     let mut client = Client::connect(&options.url, &options.key).map_err(|e| explain(e.into(), options))?;
     client.retry.limit = RETRY_FOR;
     let out = Output { json: options.json };
@@ -150,6 +154,16 @@ pub struct Refused {
     pub exit_code: u8,
 }
 
+/// The command cannot mean anything: the same again will not help.
+fn usage(message: impl Into<String>) -> anyhow::Error {
+    let message = message.into();
+    Refused {
+        message,
+        exit_code: 2,
+    }
+    .into()
+}
+
 /// What a person can do about the answer.
 fn explain(error: anyhow::Error, options: &ClientOptions) -> anyhow::Error {
     let status = error.downcast_ref::<tonic::Status>().cloned().map(Error::from);
@@ -167,6 +181,12 @@ fn explain(error: anyhow::Error, options: &ClientOptions) -> anyhow::Error {
             2,
             "the API key is unknown or revoked: check --key or COLLOQUY_KEY".to_owned(),
         ),
+        "MISSING_ROLE" if said.contains("operator") => (
+            2,
+            format!(
+                "{said}: give the server's `auth.operator_key` with --key (`dev` keeps its own in keys.json)"
+            ),
+        ),
         "MISSING_ROLE" => (2, format!("the key may not do this: {said}")),
         "DEPENDENCY" => (
             3,
@@ -174,6 +194,9 @@ fn explain(error: anyhow::Error, options: &ClientOptions) -> anyhow::Error {
         ),
         "UNAVAILABLE" => (3, unreached()),
         _ if cut_off => (3, unreached()),
+        _ if known.code == Code::Cancelled && !known.named => {
+            (2, format!("{url} is not a gRPC address: {said}"))
+        }
         reason => {
             let code = match known.code {
                 Code::InvalidArgument => 2,
@@ -198,16 +221,16 @@ fn overrides(text: &str) -> anyhow::Result<String> {
         text.to_owned()
     } else {
         let file = Path::new(text.strip_prefix('@').unwrap_or(text));
-        std::fs::read_to_string(file).with_context(|| {
-            format!(
-                "overrides are a JSON object or a file: cannot read {}",
-                file.display()
-            )
+        std::fs::read_to_string(file).map_err(|error| {
+            let file = file.display();
+            usage(format!(
+                "settings of a policy are a JSON object or a file: cannot read {file}: {error}"
+            ))
         })?
     };
     if !json.is_empty() {
         serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&json)
-            .context("overrides are not a JSON object")?;
+            .map_err(|error| usage(format!("settings of a policy are not a JSON object: {error}")))?;
     }
     Ok(json)
 }

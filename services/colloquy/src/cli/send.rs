@@ -1,7 +1,7 @@
 //! `colloquy send`.
 
 use super::output::{Output, word};
-use anyhow::bail;
+use super::usage;
 use colloquy_client::{Client, v1};
 use colloquy_proto::convert::duration_ms;
 use serde_json::json;
@@ -24,8 +24,8 @@ pub struct Args {
     /// The chat on the account's channel.
     #[arg(long, requires = "account")]
     chat: Option<String>,
-    /// direct, group or channel.
-    #[arg(long, default_value = "direct")]
+    /// Type of the chat.
+    #[arg(long, default_value = "direct", value_parser = ["direct", "group", "channel", "room"])]
     kind: String,
     /// Who writes.
     #[arg(long, default_value = "cli")]
@@ -56,7 +56,11 @@ fn request(args: Args) -> anyhow::Result<v1::SubmitRequest> {
             chat: args.chat.unwrap_or_default(),
             ..Default::default()
         }),
-        (None, None) => bail!("say where to: --session-key KEY, or --account ACCOUNT --chat CHAT"),
+        (None, None) => {
+            return Err(usage(
+                "say where to: --session-key KEY, or --account ACCOUNT --chat CHAT",
+            ));
+        }
     };
     let text = v1::Part {
         part: Some(v1::part::Part::Text(args.text)),

@@ -9,13 +9,13 @@ use serde_json::json;
 #[derive(Debug, Subcommand)]
 pub enum Tenants {
     /// Create a tenant; prints its first admin key, this once.
-    #[command(after_help = "Example: colloquy tenants create 'Harbour Bikes' --key op_…")]
+    #[command(after_help = "Example: colloquy tenants create 'Harbour Bikes' --key OPERATOR_KEY")]
     Create {
         /// Unique, 1 to 200 characters.
         name: String,
     },
     /// All tenants by creation.
-    #[command(after_help = "Example: colloquy tenants list --key op_…")]
+    #[command(after_help = "Example: colloquy tenants list --key OPERATOR_KEY")]
     List,
 }
 
